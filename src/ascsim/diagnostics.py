@@ -1,0 +1,148 @@
+"""Diagnostics: what the tool says when something is wrong, as data.
+
+Every finding has a stable code, a headline, the places it speaks of, and the mend. The terminal, JSON and SARIF reports
+are three renderings of :class:`Diagnostic`. A fault of the *input* (a missing file, a wrong argument) is a
+:class:`UserError`; a kernel that the chip's tool chain would not accept raises :class:`Refused`, which carries its
+diagnostic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad a finding is. Only an ``error`` changes the exit status."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place in the user's source; line and column count from 1, 0 means unknown."""
+
+    path: str
+    line: int = 0
+    column: int = 0
+    function: str = ""
+
+    def __str__(self) -> str:
+        if not self.line:
+            return self.path
+        return f"{self.path}:{self.line}:{self.column}" if self.column else f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One of the places a diagnostic speaks of: ``what`` happened there, and its site if known."""
+
+    what: str
+    site: Site | None = None
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A finding.
+
+    ``headline`` is one sentence; ``places`` the instructions concerned, first the one to blame; ``notes`` what
+    else helps; ``mend`` what to do. ``count`` says how many equal findings were folded into this one.
+    """
+
+    code: str
+    severity: Severity
+    headline: str
+    places: tuple[Place, ...] = ()
+    notes: tuple[str, ...] = ()
+    mend: str = ""
+    count: int = 1
+
+    def counted(self, count: int) -> Diagnostic:
+        """The same finding, standing for ``count`` equal ones."""
+        return replace(self, count=count)
+
+    def as_dict(self) -> dict:
+        """Plain data for JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(data: dict) -> Diagnostic:
+        """The inverse of :meth:`as_dict`."""
+        places = tuple(
+            Place(p["what"], Site(**p["site"]) if p.get("site") else None) for p in data.get("places", ())
+        )
+        return Diagnostic(
+            code=data["code"],
+            severity=Severity(data["severity"]),
+            headline=data["headline"],
+            places=places,
+            notes=tuple(data.get("notes", ())),
+            mend=data.get("mend", ""),
+            count=data.get("count", 1),
+        )
+
+
+class UserError(Exception):
+    """A fault of the input, told in one paragraph: what, where, what is allowed, what to do.
+
+    ``status`` is the exit status of the command line.
+    """
+
+    def __init__(self, message: str, site: Site | None = None, status: int = 2) -> None:
+        super().__init__(message)
+        self.message = message
+        self.site = site
+        self.status = status
+
+    def __str__(self) -> str:
+        return f"{self.site}: {self.message}" if self.site else self.message
+
+
+class Refused(Exception):
+    """The chip's compiler or library would refuse this; raised before any effect."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.headline)
+        self.diagnostic = diagnostic
+
+
+class Fault(Exception):
+    """The run cannot go on (an access far outside a memory, a hang); carries its diagnostic."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.headline)
+        self.diagnostic = diagnostic
+
+
+@dataclass(frozen=True)
+class Code:
+    """An entry of the catalogue that ``ascsim explain CODE`` prints."""
+
+    code: str
+    severity: Severity
+    title: str
+    text: str
+
+
+@dataclass
+class Catalogue:
+    """Every stable code and its explanation. Checks register theirs at import; the ISA adds its rules."""
+
+    codes: dict[str, Code] = field(default_factory=dict)
+
+    def add(self, code: str, severity: Severity, title: str, text: str) -> Code:
+        """Register a code.
+
+        Raises:
+            ValueError: the code is taken.
+        """
+        if code in self.codes:
+            raise ValueError(f"diagnostic code {code} is registered twice")
+        entry = Code(code, severity, title, text)
+        self.codes[code] = entry
+        return entry
+
+
+CATALOGUE = Catalogue()

@@ -1,0 +1,60 @@
+// The agreement between compiled kernels, the runtime library and the Python host.
+//
+// Everything that crosses is a C function or a plain struct. The runtime library (runtime/runtime.cpp) defines the functions;
+// a kernel's shared object leaves them undefined. Numbers of spaces, pipes and element types are those of
+// machine/words.py and machine/dtypes.py, trace records those of machine/trace.py.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum AscsimSort { ASCSIM_ABSENT = 0, ASCSIM_TILE = 1, ASCSIM_GLOBAL = 2, ASCSIM_POINTER = 3, ASCSIM_SCALAR = 4, ASCSIM_ENUM = 5 };
+
+// One operand of an instruction that goes through machine.issue. `address` is a tile's address as the user gave it (an
+// offset, or a pointer into the space's buffer; ~0 when unassigned), a pointer, or a scalar's bits.
+typedef struct AscsimOperand {
+    uint8_t sort, dtype, space, blayout, slayout, pad;
+    uint16_t fractal;
+    int32_t rows, cols, valid_rows, valid_cols;
+    uint64_t address;
+    int64_t shape[5], strides[5];
+} AscsimOperand;  // 112 bytes
+
+// Issue one instruction of the ISA. Throws ascsim::Stop when the machine says stop. Returns the instruction's scalar result.
+// The source site is this call's return address: keep the chain of header functions above it always_inline.
+int64_t ascsim_issue(uint32_t definition, uint32_t count, const AscsimOperand* operands);
+
+// The compiled semantics of a register instruction's variant: a function of pointers only (see isa/compile.py).
+void* ascsim_resolve(uint32_t definition, uint32_t variant);
+
+// The trace's two tables and the masks, in shared chunks; the counters live in the mapped file extent.bin.
+typedef struct AscsimTrace {
+    uint8_t *rows, *accesses, *masks;
+    uint64_t *n_rows, *n_accesses, *n_masks;
+    uint64_t row_capacity, access_capacity, mask_capacity;
+} AscsimTrace;
+extern AscsimTrace ascsim_trace;
+void ascsim_trace_grow(void);
+
+// The core that is running; `side` is 0 host, 1 AIV, 2 AIC. Buffers are `capacity` bytes and a guard of 64 KiB.
+typedef struct AscsimCore {
+    uint16_t core;
+    uint8_t side, in_vector_function;
+    uint32_t block, blocks;
+    uint8_t* memory[8];
+    uint64_t capacity[8];
+} AscsimCore;
+extern AscsimCore ascsim_core;
+
+// Local arrays: `__ubuf__ T x[N];`. The same site gets the same address again; addresses start at 0 in each space.
+void* ascsim_local_array(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t dtype, const char* name);
+
+// Launch `blocks` blocks of the kernel whose entry (host copy) is `host_entry`, with a pointer to its packed arguments.
+void ascsim_launch(const char* kernel, const char* file, uint32_t line, uint64_t blocks, void* host_entry, void* arguments);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,806 @@
+"""The definition of an instruction: one record that carries everything known about it.
+
+From a definition come, without another line by hand: the Python function, the ``.pto`` operation, the C++ prototypes in
+the generated header, the reference page, and the parametrised test that it refuses what its rules refuse.
+
+There are four kinds, one a level:
+
+* :class:`TileInstruction` - operands are tiles and views of global memory; a class with operands, rules, ``semantics``
+  and, where a chip's library expands it, ``expand``.
+* :class:`MemoryInstruction` - operands are typed addresses; a ``touches`` function says which bytes, the semantics see
+  them as arrays.
+* :class:`RegisterInstruction` - operands are 256-byte vector and mask registers, scalars and UB addresses.
+* :class:`PlainInstruction` - flags, barriers, queries: no array semantics, an ``effect`` on the core.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ascsim.diagnostics import Diagnostic, Place, Refused, Severity
+from ascsim.isa import rules as rule_language
+from ascsim.isa.rules import Rule
+from ascsim.machine.core import Core, Finding, Group, Touch
+from ascsim.machine.dtypes import DTYPES, DType
+from ascsim.machine.operands import REGISTER_BYTES, GlobalTensor, MReg, Pointer, Region, Tile, VReg
+from ascsim.machine.trace import Kind, Mode
+from ascsim.machine.words import Pipe, Space
+from ascsim.profiles import NAMES as ALL_PROFILES
+from ascsim.profiles import Profile
+
+CHIPS = ("a2a3", "a5")
+A5 = ("a5",)
+A2A3 = ("a2a3",)
+
+
+class Role(Enum):
+    """What an instruction does with an operand."""
+
+    OUT = "out"
+    IN = "in"
+    INOUT = "inout"
+    SCRATCH = "scratch"
+
+
+class Sort(Enum):
+    """What an operand is."""
+
+    TILE = "tile"
+    GLOBAL = "global"
+    VREG = "vector register"
+    MREG = "mask register"
+    POINTER = "address"
+    SCALAR = "scalar"
+    ENUM = "enumeration"
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand. ``dtype`` is a type, the name of a type variable (``T``), or None for any.
+
+    ``space`` is where a pointer points; ``enum`` the enumeration of an ENUM operand; ``align`` the byte alignment that
+    an address must have; ``lane_mask`` says that a mask register governs the lanes of that type variable.
+    """
+
+    name: str
+    role: Role
+    sort: Sort
+    dtype: DType | str | None = None
+    optional: bool = False
+    default: Any = None
+    doc: str = ""
+    space: Space = Space.UB
+    enum: type | None = None
+    align: int = 32
+    lane_mask: str = ""
+
+    @property
+    def is_input(self) -> bool:
+        """True where a caller gives a value."""
+        return self.role is not Role.OUT or self.sort not in (Sort.VREG, Sort.MREG)
+
+
+def Out(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:  # noqa: N802
+    """An operand that is written."""
+    return Operand(name, Role.OUT, sort, dtype, **more)
+
+
+def In(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:  # noqa: N802
+    """An operand that is read."""
+    return Operand(name, Role.IN, sort, dtype, **more)
+
+
+def InOut(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:  # noqa: N802
+    """An operand that is read and written."""
+    return Operand(name, Role.INOUT, sort, dtype, **more)
+
+
+def Scratch(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:  # noqa: N802
+    """Working space of the instruction, its content undefined afterwards."""
+    return Operand(name, Role.SCRATCH, sort, dtype, **more)
+
+
+def Scalar(name: str, dtype: DType | str, **more: Any) -> Operand:  # noqa: N802
+    """A number."""
+    return Operand(name, Role.IN, Sort.SCALAR, dtype, **more)
+
+
+def Choice(name: str, enum: type, **more: Any) -> Operand:  # noqa: N802
+    """A value of an enumeration, or a small integer."""
+    return Operand(name, Role.IN, Sort.ENUM, None, enum=enum, **more)
+
+
+def LaneMask(name: str = "mask", of: str = "T") -> Operand:  # noqa: N802
+    """A mask register that says which lanes of type ``of`` are active."""
+    return Operand(name, Role.IN, Sort.MREG, lane_mask=of, doc="which lanes are active")
+
+
+@dataclass(frozen=True)
+class Asm:
+    """A ``.pto`` spelling: the operation's name after ``pto.``, and the attribute values that select this instruction."""
+
+    name: str
+    attributes: tuple[tuple[str, str], ...] = ()
+
+
+class Definition:
+    """What all kinds of instruction share. ``number`` is given by the registry."""
+
+    level: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        operands: Sequence[Operand],
+        pipe: Pipe,
+        profiles: Sequence[str],
+        doc: str,
+        cpp: str = "",
+        aliases: Sequence[str] = (),
+        cpp_order: Sequence[str] | None = None,
+        asm: Sequence[Asm] = (),
+        rules: Sequence[Rule] = (),
+        notes: Sequence[str] = (),
+        assumed: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        core: str = "aiv",
+    ) -> None:
+        self.name = name
+        self.number = 0
+        self.operands = tuple(operands)
+        self.pipe = pipe
+        self.profiles = tuple(profiles)
+        self.doc = inspect.cleandoc(doc or "")
+        self.cpp = cpp
+        self.aliases = tuple(aliases)
+        self.cpp_order = tuple(cpp_order or (o.name for o in operands))
+        self.asm = tuple(asm)
+        self.rules = tuple(rules)
+        self.notes = tuple(notes)
+        self.assumed = tuple(assumed)
+        self.sources = tuple(sources)
+        self.core = core
+        self.inputs = tuple(o for o in self.operands if o.is_input)
+        self._names = [o.name for o in self.inputs]
+        self._index = {name: i for i, name in enumerate(self._names)}
+        self._verdicts: dict[tuple, tuple[Finding, ...] | Refused] = {}
+
+    def __repr__(self) -> str:
+        return f"<{self.level} instruction {self.name}>"
+
+    @property
+    def title(self) -> str:
+        """The name its users know it by."""
+        return self.cpp or self.name
+
+    def call(self, args: Sequence[Any]) -> SimpleNamespace:
+        """The arguments by operand name; optional ones that were not given are at their default."""
+        call = SimpleNamespace(**dict(zip(self._names, args, strict=False)))
+        for operand in self.inputs[len(args) :]:
+            setattr(call, operand.name, operand.default)
+        return call
+
+    # Legality
+
+    def check(self, profile: Profile, args: Sequence[Any]) -> tuple[Finding, ...]:
+        """Findings of a call with these arguments on this profile; remembered by the arguments' signatures.
+
+        Raises:
+            Refused: the profile's tool chain would not accept the call.
+        """
+        key = (profile.name, *[a if isinstance(a, int) else getattr(a, "signature", a) for a in args])
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            try:
+                verdict = tuple(self._judge(profile, args))
+            except Refused as refusal:
+                verdict = refusal
+            self._verdicts[key] = verdict
+        if isinstance(verdict, Refused):
+            raise Refused(verdict.diagnostic)
+        return verdict
+
+    def _judge(self, profile: Profile, args: Sequence[Any]) -> Iterator[Finding]:
+        if profile.name not in self.profiles:
+            raise self._refusal("L001", rule_language.not_on_profile(self, profile), self._where_it_is())
+        needed = sum(not o.optional for o in self.inputs)
+        if not needed <= len(args) <= len(self.inputs):
+            raise self._refusal("L009", rule_language.wrong_count(self, len(args)), "")
+        call = self.call(args)
+        for operand, value in zip(self.inputs, args, strict=False):
+            problem = rule_language.wrong_sort(self, operand, value)
+            if problem:
+                raise self._refusal("L009", problem, "")
+        for rule in (*rule_language.STANDING, *self.rules):
+            if rule.profiles and profile.name not in rule.profiles:
+                continue
+            problem = rule.test(self, call, profile)
+            if not problem:
+                continue
+            if rule.refuses:
+                raise self._refusal(rule.code, f"{self.title}: {problem}", rule.mend)
+            yield Finding(rule.code, rule.severity, f"{self.title}: {problem}", (rule.why,), rule.mend)
+
+    def _where_it_is(self) -> str:
+        from ascsim import profiles
+
+        return "It exists on " + ", ".join(f"{n} ({profiles.load(n).products})" for n in self.profiles) + "."
+
+    def _refusal(self, code: str, headline: str, mend: str) -> Refused:
+        return Refused(Diagnostic(code, Severity.ERROR, headline, (Place(self.title),), (), mend))
+
+    # What the machine asks (see machine.core.Instruction)
+
+    def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
+        """Groups of smaller instructions, or None."""
+        return None
+
+    def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
+        """The bytes this call reads and writes."""
+        return []
+
+    def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
+        """(pipe, kind, pipe2, arg, work) of the trace row."""
+        return self.pipe, Kind.INSTRUCTION, 0, 0, 1
+
+    def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Any:
+        """Carry it out."""
+        raise NotImplementedError
+
+    def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
+        """Warnings that depend on the data."""
+        return ()
+
+
+# Numbers in and out of semantics (docs/design.md, section 4)
+
+
+def lanes_in(array: np.ndarray, values: str, dtype: DType) -> np.ndarray:
+    """An operand's elements as its semantics want them: ``bits``, ``widen`` (narrow floats as float32) or ``native``."""
+    if values == "bits":
+        return array.view(dtype.bits_dtype)
+    if values == "widen" and dtype.is_narrow_float:
+        return array.astype(np.float32)
+    return array
+
+
+def store_lanes(view: np.ndarray, result: np.ndarray, values: str, dtype: DType) -> None:
+    """Write a result of semantics into memory, rounding a widened float once."""
+    if values == "bits":
+        view.view(dtype.bits_dtype)[...] = result
+    elif values == "widen" and dtype.is_narrow_float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            view[...] = result.astype(dtype.numpy)
+    else:
+        view[...] = result
+
+
+class TileInstruction(Definition):
+    """A PTO tile instruction. Subclass attributes and methods carry the definition; see :func:`tile_instruction`."""
+
+    level = "tile"
+    values: str = "native"
+    """How ``semantics`` sees elements: ``native``, ``bits`` or ``widen``."""
+    wait_events = True
+    """Whether the C++ form takes events to wait for."""
+    over: str | None = None
+    """The operand whose valid shape governs all tiles; None: each its own."""
+
+    semantics: Callable[..., Any]
+    expand: Callable[..., Iterator[Group] | None] | None = None
+
+    def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
+        """(operand number, mode, region) of every tile and view the instruction touches, in operand order."""
+        governing = getattr(call, self.over) if self.over else None
+        shape = (governing.valid_rows, governing.valid_cols) if governing is not None else (None, None)
+        touched = []
+        for number, operand in enumerate(self.inputs):
+            value = getattr(call, operand.name)
+            if value is None or operand.role is Role.SCRATCH:
+                continue
+            if isinstance(value, Tile):
+                region = value.region(*shape)
+            elif isinstance(value, GlobalTensor):
+                region = value.region()
+            else:
+                continue
+            if operand.role is not Role.OUT:
+                touched.append((number, Mode.READ, region))
+            if operand.role is not Role.IN:
+                touched.append((number, Mode.WRITE, region))
+        return touched
+
+    def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
+        """The profile's expansion, where the definition has one."""
+        if self.expand is None or not core.profile.is_chip:
+            return None
+        return self.expand(self.call(args), core.profile)
+
+    def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
+        """See :meth:`regions`."""
+        return [
+            Touch(number, mode, region, 5 if region.space != Space.GM else 0)
+            for number, mode, region in self.regions(self.call(args), core.profile)
+        ]
+
+    def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
+        """Read the operands as arrays, apply :meth:`compute`, write the results."""
+        call = self.call(args)
+        arrays, outs = [], []
+        for touch in touches:
+            dtype = args[touch.operand].dtype
+            view = core.view(touch.region)
+            if touch.mode == Mode.READ:
+                arrays.append(lanes_in(view, self.values, dtype))
+            else:
+                outs.append((view, dtype))
+        results = self.compute(call, arrays, core.profile)
+        for (view, dtype), result in zip(outs, results if isinstance(results, tuple) else (results,), strict=True):
+            store_lanes(view, result, self.values, dtype)
+
+    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> Any:
+        """Results for the written operands, in operand order. Default: ``semantics(*arrays, *scalars)``."""
+        scalars = [
+            getattr(call, o.name) for o in self.inputs if o.sort in (Sort.SCALAR, Sort.ENUM)
+        ]
+        return type(self).semantics(*arrays, *scalars)
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """Which bytes a pointer operand of a memory-form instruction covers: bursts of ``length`` over ``dims``.
+
+    ``dtype`` is how the semantics view them.
+    """
+
+    length: int
+    dims: tuple[tuple[int, int], ...] = ()
+    dtype: np.dtype | None = None
+
+
+class MemoryInstruction(Definition):
+    """A vector instruction or copy on addresses. ``extent(call) -> {operand: Bytes}``; ``semantics(*read arrays)``."""
+
+    level = "memory"
+
+    def __init__(
+        self, name: str, *, extent: Callable[..., dict[str, Bytes]], semantics: Callable[..., Any],
+        variants: Sequence[dict[str, DType]], values: str = "bits", work: Callable[..., int] | None = None,
+        expand: Callable[..., Iterator[Group] | None] | None = None,
+        watch: Callable[..., Sequence[Finding]] | None = None, **record: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(name, **record)
+        self.extent = extent
+        self.semantics = semantics
+        self.variants = tuple(variants)
+        self.values = values
+        self.work = work
+        self.expand = expand
+        self.watch = watch
+
+    def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
+        """The steps of a form that is made of others (``_sync`` forms)."""
+        return self.expand(self.call(args), core.profile) if self.expand else None
+
+    def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
+        """See :class:`Definition`; ``work`` is the instruction's repeats."""
+        work = self.work(self.call(args)) if self.work else 1
+        return self.pipe, Kind.INSTRUCTION, 0, 0, work
+
+    def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
+        """The bytes of each pointer operand."""
+        extents = self.extent(self.call(args))
+        touched = []
+        for number, operand in enumerate(self.inputs):
+            covered = extents.get(operand.name)
+            if covered is None:
+                continue
+            pointer = args[number]
+            kind = covered.dtype or (pointer.dtype.numpy if pointer.dtype else np.dtype(np.uint8))
+            region = Region(pointer.space, pointer.offset, covered.length, covered.dims, kind)
+            align = operand.align.bit_length() - 1 if pointer.space != Space.GM else 0
+            if operand.role is not Role.OUT:
+                touched.append(Touch(number, Mode.READ, region, align))
+            if operand.role is not Role.IN:
+                touched.append(Touch(number, Mode.WRITE, region, align))
+        return touched
+
+    def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
+        """Apply the semantics to the bytes as arrays; rows come as leading dimensions."""
+        arrays, outs = [], []
+        for touch in touches:
+            view = core.view(touch.region)
+            dtype = args[touch.operand].dtype or DTYPES["u8"]
+            if view.dtype.itemsize != dtype.size:
+                dtype = DTYPES[f"u{8 * view.dtype.itemsize}"]
+            if touch.mode == Mode.READ:
+                arrays.append(lanes_in(view, self.values, dtype))
+            else:
+                outs.append((view, dtype))
+        if any(view.size == 0 for view, _ in outs):
+            return
+        scalars = [
+            value for operand, value in zip(self.inputs, args, strict=False) if operand.sort is Sort.SCALAR
+        ]
+        results = self.semantics(*arrays, *scalars)
+        for (view, dtype), result in zip(outs, results if isinstance(results, tuple) else (results,), strict=True):
+            store_lanes(view, result, self.values, dtype)
+
+    def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
+        """Data-dependent warnings of the definition's ``watch``."""
+        return self.watch(core, self, args, touches) if self.watch else ()
+
+
+def scalar_cell(value: Any, dtype: DType | None) -> np.ndarray:
+    """A scalar as eight little-endian bytes: how a register wrapper receives it, from Python and from C++."""
+    cell = np.zeros(8, np.uint8)
+    if dtype is None:
+        cell.view(np.int64)[0] = int(value)
+        return cell
+    with np.errstate(over="ignore"):
+        number = np.array([value], np.float64 if dtype.kind == "f" else np.int64)
+        cell[: dtype.size] = number.astype(dtype.numpy).view(np.uint8)
+    return cell
+
+
+@dataclass(frozen=True)
+class Load:
+    """The memory side of a register load: ``nbytes`` bytes, aligned to ``align``, at the pointer ``operand``."""
+
+    operand: str
+    nbytes: int
+    align: int
+
+
+@dataclass(frozen=True)
+class Store:
+    """The memory side of a register store: at most ``nbytes`` bytes at the pointer ``operand``."""
+
+    operand: str
+    nbytes: int
+    align: int
+
+
+class RegisterInstruction(Definition):
+    """A vector-function instruction on registers.
+
+    ``semantics`` takes the inputs in operand order (vector registers as lanes in the ``values`` representation, lane
+    masks as uint8 lanes, mask registers as uint8[256], scalars, loaded bytes as uint8) and returns the outputs in
+    operand order; a store returns ``(bytes, written)``, both uint8 arrays. ``masking`` says what inactive lanes of a
+    result hold: ``zero``, ``merge`` (the old destination, which is then INOUT), or ``none`` (no lane mask governs it).
+    ``memory`` maps a variant to its :class:`Load` or :class:`Store`, or is None.
+    """
+
+    level = "register"
+
+    def __init__(
+        self, name: str, *, semantics: Callable[..., Any], variants: Sequence[dict[str, DType]], values: str = "bits",
+        masking: str = "none", memory: Callable[[dict[str, DType]], Load | Store] | None = None,
+        post_update: bool = False, **record: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(name, pipe=Pipe.V, **record)
+        self.semantics = semantics
+        self.variants = tuple(variants)
+        self.values = values
+        self.masking = masking
+        self.memory = memory
+        self.post_update = post_update
+        self._bound: dict[tuple, BoundRegisterInstruction] = {}
+
+    def bind(self, **types: DType) -> BoundRegisterInstruction:
+        """The instruction for one choice of its type variables.
+
+        Raises:
+            Refused: it does not exist for those types.
+        """
+        key = tuple(sorted((k, v.code) for k, v in types.items()))
+        found = self._bound.get(key)
+        if found is None:
+            if types not in self.variants:
+                asked = ", ".join(v.name for v in types.values())
+                known = "; ".join(", ".join(t.name for t in v.values()) for v in self.variants)
+                raise self._refusal("L002", f"{self.title} does not exist for {asked}", f"It takes {known}.")
+            found = self._bound[key] = BoundRegisterInstruction(self, types, self.variants.index(types))
+        return found
+
+    def infer(self, args: Sequence[Any], result: DType | None = None) -> BoundRegisterInstruction:
+        """The instruction for the types of these arguments; ``result`` decides what they leave open.
+
+        Raises:
+            Refused: the types are not among its variants, or they do not agree.
+        """
+        types: dict[str, DType] = {}
+        for operand, value in zip(self.inputs, args, strict=False):
+            if isinstance(operand.dtype, str) and isinstance(value, (VReg, Pointer)) and value.dtype is not None:
+                known = types.setdefault(operand.dtype, value.dtype)
+                if known is not value.dtype:
+                    raise self._refusal(
+                        "L003", f"{self.title}: operand {operand.name} is {value.dtype.name}, not {known.name}",
+                        "All its operands of one type variable have one type.",
+                    )  # fmt: skip
+        wanted = [v for v in self.variants if all(v.get(k) is t for k, t in types.items())]
+        out = next((o for o in self.operands if not o.is_input and isinstance(o.dtype, str)), None)
+        if result is not None and out is not None:
+            wanted = [v for v in wanted if v[str(out.dtype)] is result]
+        if len(wanted) == 1 or (wanted and not self.variants[0]):
+            return self.bind(**wanted[0])
+        if not wanted:
+            return self.bind(**types, **({str(out.dtype): result} if result is not None and out is not None else {}))
+        raise self._refusal("L002", f"{self.title}: the element type is not given", "Say which, with dtype=.")
+
+
+class BoundRegisterInstruction:
+    """A register instruction with its type variables chosen: what the machine issues and C++ calls."""
+
+    def __init__(self, definition: RegisterInstruction, types: dict[str, DType], index: int) -> None:
+        self.definition = definition
+        self.types = types
+        self.index = index
+        self.number = definition.number
+        self.name = definition.name
+        self.memory = definition.memory(types) if definition.memory else None
+        self._run: Callable[..., None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {', '.join(t.name for t in self.types.values())}>"
+
+    def dtype_of(self, operand: Operand) -> DType | None:
+        """The element type of an operand in this variant."""
+        return self.types[operand.dtype] if isinstance(operand.dtype, str) else operand.dtype
+
+    def check(self, profile: Profile, args: Sequence[Any]) -> tuple[Finding, ...]:
+        """See :meth:`Definition.check`."""
+        return self.definition.check(profile, args)
+
+    def expansion(self, core: Core, args: Sequence[Any]) -> None:
+        """Register instructions have none."""
+        return
+
+    def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
+        """Register instructions watch no data."""
+        return ()
+
+    def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
+        """See :class:`Definition`."""
+        return Pipe.V, Kind.INSTRUCTION, 0, 0, 1
+
+    def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
+        """The UB bytes of a load or store. A store's bytes depend on its mask, so it is carried out here first."""
+        if self.memory is None:
+            return []
+        number = self.definition._index[self.memory.operand]
+        pointer: Pointer = args[number]
+        align = self.memory.align.bit_length() - 1
+        if isinstance(self.memory, Load):
+            region = Region(pointer.space, pointer.offset, self.memory.nbytes, (), np.dtype(np.uint8))
+            return [Touch(number, Mode.READ, region, align)]
+        written = self._store_bytes(args)[1]
+        length = int(np.flatnonzero(written)[-1]) + 1 if written.any() else 0
+        region = Region(pointer.space, pointer.offset, length, (), np.dtype(np.uint8))
+        mask = None
+        if length and not written[:length].all():
+            mask = np.zeros(REGISTER_BYTES * 2, np.uint8)[:REGISTER_BYTES]
+            mask[:length] = written[:length]
+        return [Touch(number, Mode.WRITE, region, align, mask)]
+
+    def _store_bytes(self, args: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        assert isinstance(self.memory, Store)
+        data, written = np.zeros(self.memory.nbytes, np.uint8), np.zeros(self.memory.nbytes, np.uint8)
+        self.run(data, written, *self._raw_inputs(args, None))
+        return data, written
+
+    def _raw_inputs(self, args: Sequence[Any], loaded: np.ndarray | None) -> list[Any]:
+        raw: list[Any] = []
+        for operand, value in zip(self.definition.inputs, args, strict=False):
+            if operand.sort is Sort.POINTER:
+                if loaded is not None:
+                    raw.append(loaded)
+            elif isinstance(value, (VReg, MReg)):
+                raw.append(value.data)
+            else:
+                raw.append(scalar_cell(value, self.dtype_of(operand) if operand.sort is Sort.SCALAR else None))
+        return raw
+
+    def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Any:
+        """Run it on NumPy; returns the written registers and updated scalars, in operand order (one: itself)."""
+        if isinstance(self.memory, Store):
+            data, written = self._store_bytes(args)
+            length = touches[0].region.length
+            if length:
+                view = core.view(touches[0].region)
+                np.copyto(view, data[:length], where=written[:length].astype(bool))
+            return None
+        loaded = core.view(touches[0].region) if touches else None
+        outs: list[VReg | MReg] = []
+        for operand in self.definition.operands:
+            if operand.role is Role.OUT and operand.sort is Sort.VREG:
+                kind = self.dtype_of(operand)
+                assert kind is not None
+                outs.append(VReg(kind))
+            elif operand.role is Role.OUT and operand.sort is Sort.MREG:
+                outs.append(MReg())
+        updated = [o for o in self.definition.operands if o.role is Role.INOUT and o.sort is Sort.SCALAR]
+        cells = [np.zeros(8, np.uint8) for _ in updated]
+        merged = [
+            VReg(v.dtype, v.data.copy())
+            for o, v in zip(self.definition.inputs, args, strict=False)
+            if o.role is Role.INOUT and o.sort is Sort.VREG
+        ]
+        self.run(*[r.data for r in (*outs, *merged)], *cells, *self._raw_inputs(args, loaded))
+        results: list[Any] = [*outs, *merged, *(int(c.view(np.uint64)[0]) for c in cells)]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    @property
+    def run(self) -> Callable[..., None]:
+        """``run(out buffers..., inputs...)``: the wrapper that NumPy runs and Numba compiles (see isa.compile)."""
+        if self._run is None:
+            from ascsim.isa.compile import register_wrapper
+
+            self._run = register_wrapper(self)
+        return self._run
+
+
+class PlainInstruction(Definition):
+    """A flag, a barrier, a query: ``effect(core, call)`` returns what the instruction yields.
+
+    ``row(core, call) -> (pipe, kind, pipe2, arg)`` is its trace row; ``result`` the C++ type it returns.
+    """
+
+    level = "sync"
+
+    def __init__(
+        self, name: str, *, effect: Callable[[Core, SimpleNamespace], Any],
+        row: Callable[[Core, SimpleNamespace], tuple[int, int, int, int]] | None = None, result: str = "void",
+        level: str = "sync", expand: Callable[..., Iterator[Group] | None] | None = None, **record: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(name, **record)
+        self.effect = effect
+        self.row = row
+        self.result = result
+        self.expand = expand
+        self.level = level  # type: ignore[misc]
+
+    def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
+        """The smaller instructions it stands for, if any."""
+        return self.expand(self.call(args), core.profile) if self.expand else None
+
+    def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
+        """See :class:`Definition`."""
+        if self.row is None:
+            return self.pipe, Kind.INSTRUCTION, 0, 0, 1
+        pipe, kind, pipe2, arg = self.row(core, self.call(args))
+        return pipe, kind, pipe2, arg, 1
+
+    def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Any:
+        """Apply the effect."""
+        return self.effect(core, self.call(args))
+
+
+@dataclass
+class Registry:
+    """All definitions, by the names each front end uses."""
+
+    definitions: list[Definition] = field(default_factory=list)
+    by_name: dict[str, list[Definition]] = field(default_factory=dict)
+    by_cpp: dict[str, list[Definition]] = field(default_factory=dict)
+    by_asm: dict[str, list[Definition]] = field(default_factory=dict)
+
+    def add(self, definition: Definition) -> Definition:
+        """Register a definition and number it."""
+        self.definitions.append(definition)
+        definition.number = len(self.definitions)
+        self.by_name.setdefault(definition.name, []).append(definition)
+        for name in (definition.cpp, *definition.aliases):
+            if name:
+                self.by_cpp.setdefault(name, []).append(definition)
+        for spelling in definition.asm:
+            self.by_asm.setdefault(spelling.name, []).append(definition)
+        return definition
+
+    def find(self, name: str, profile: Profile | None = None) -> list[Definition]:
+        """Definitions known by that name in any front end (``TSORT32``, ``pto.tsort32``, ``asc_bitsort``, ``vbitsort``),
+        those of the profile first."""
+        bare = name.removeprefix("pto.")
+        found: list[Definition] = []
+        for table in (self.by_cpp, self.by_name, self.by_asm):
+            found += [d for d in (*table.get(name, ()), *table.get(bare, ()), *table.get(bare.lower(), ()))]
+        unique = list(dict.fromkeys(found))
+        if profile is not None:
+            unique.sort(key=lambda d: profile.name not in d.profiles)
+        return unique
+
+
+REGISTRY = Registry()
+
+
+def tile_instruction(
+    name: str, *, pipe: Pipe, cpp: str = "", profiles: Sequence[str] = ALL_PROFILES, asm: Sequence[Asm] | None = None,
+    **record: Any,
+) -> Callable[[type], TileInstruction]:  # fmt: skip
+    """Class decorator: the class's operands, rules and methods become a registered :class:`TileInstruction`.
+
+    The class has ``operands``, a docstring, ``semantics`` (a static method) or ``compute``, and may have ``rules``,
+    ``regions``, ``expand``, ``values``, ``over``, ``wait_events``, ``notes``, ``assumed``, ``sources``.
+    """
+
+    def make(body: type) -> TileInstruction:
+        members = {k: v for k, v in vars(body).items() if k not in ("__dict__", "__weakref__")}
+        fields = {k: members.pop(k) for k in ("operands", "rules", "notes", "assumed", "sources") if k in members}
+        kind = type(body.__name__, (TileInstruction,), members)
+        made = kind(
+            name, cpp=cpp or name.upper(), pipe=pipe, profiles=profiles, doc=body.__doc__ or "",
+            asm=(Asm(name),) if asm is None else asm, **fields, **record,
+        )  # fmt: skip
+        REGISTRY.add(made)
+        return made
+
+    return make
+
+
+def register_instruction(
+    name: str, *, cpp: str = "", variants: Sequence[dict[str, DType]] = ({},), profiles: Sequence[str] = A5,
+    asm: Sequence[Asm] | None = None, doc: str = "", **record: Any,
+) -> Callable[[Callable[..., Any]], RegisterInstruction]:  # fmt: skip
+    """Function decorator: the function is the semantics of a registered :class:`RegisterInstruction`."""
+
+    def make(semantics: Callable[..., Any]) -> RegisterInstruction:
+        made = RegisterInstruction(
+            name, cpp=cpp, semantics=semantics, variants=variants, profiles=profiles, doc=doc or semantics.__doc__ or "",
+            asm=(Asm(name),) if asm is None else asm, **record,
+        )  # fmt: skip
+        REGISTRY.add(made)
+        return made
+
+    return make
+
+
+def memory_instruction(
+    name: str, *, cpp: str = "", variants: Sequence[dict[str, DType]] = ({},), profiles: Sequence[str] = CHIPS,
+    asm: Sequence[Asm] | None = None, doc: str = "", **record: Any,
+) -> Callable[[Callable[..., Any]], MemoryInstruction]:  # fmt: skip
+    """Function decorator: the function is the semantics of a registered :class:`MemoryInstruction`."""
+
+    def make(semantics: Callable[..., Any]) -> MemoryInstruction:
+        made = MemoryInstruction(
+            name, cpp=cpp, semantics=semantics, variants=variants, profiles=profiles, doc=doc or semantics.__doc__ or "",
+            asm=(Asm(name),) if asm is None else asm, **record,
+        )  # fmt: skip
+        REGISTRY.add(made)
+        return made
+
+    return make
+
+
+def plain_instruction(
+    name: str, *, cpp: str = "", profiles: Sequence[str] = ALL_PROFILES, asm: Sequence[Asm] | None = None,
+    operands: Sequence[Operand] = (), pipe: Pipe = Pipe.S, doc: str = "", **record: Any,
+) -> Callable[[Callable[..., Any]], PlainInstruction]:  # fmt: skip
+    """Function decorator: the function is the effect of a registered :class:`PlainInstruction`."""
+
+    def make(effect: Callable[..., Any]) -> PlainInstruction:
+        made = PlainInstruction(
+            name, cpp=cpp, effect=effect, profiles=profiles, operands=operands, pipe=pipe,
+            doc=doc or effect.__doc__ or "", asm=(Asm(name),) if asm is None else asm, **record,
+        )  # fmt: skip
+        REGISTRY.add(made)
+        return made
+
+    return make
+
+
+def types_of(*names: str) -> tuple[dict[str, DType], ...]:
+    """Variants with one type variable ``T``: ``types_of("f16", "f32")``."""
+    return tuple({"T": DTYPES[name]} for name in names)
+
+
+def with_operand(call: SimpleNamespace, name: str, **changes: Any) -> SimpleNamespace:
+    """The call with one operand changed: what tests use to break a rule."""
+    return SimpleNamespace(**{**vars(call), name: replace(getattr(call, name), **changes)})

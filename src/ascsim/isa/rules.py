@@ -1,0 +1,265 @@
+"""The language of legality rules.
+
+A rule either *refuses* (what the chip's compiler or public library itself refuses: a type, a layout, a range) or makes a
+*finding* (what they accept and should not). ``test(definition, call, profile)`` returns what is wrong, or None. A rule
+depends on shapes, types and scalars only, never on addresses or data, so its verdict can be remembered. ``breaks`` makes a
+call that violates the rule out of one that does not: from it comes the test that the rule works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from ascsim.diagnostics import CATALOGUE, Severity
+from ascsim.machine.dtypes import DTYPES, DType
+from ascsim.machine.operands import GlobalTensor, MReg, Pointer, Tile, VReg
+from ascsim.machine.words import BLayout, SLayout, Space
+from ascsim.profiles import Profile
+
+if TYPE_CHECKING:
+    from ascsim.isa.definition import Definition, Operand
+
+Test = Callable[["Definition", SimpleNamespace, Profile], "str | None"]
+Breaks = Callable[[SimpleNamespace, Profile], Iterator[SimpleNamespace]]
+
+for _code, _title, _text in (
+    ("L001", "Instruction not available on this chip",
+     "The instruction does not exist on the chosen profile: its compiler has no such builtin. The message names the "
+     "products that have it. Choose another --npu-arch, or write the step with what this chip has."),
+    ("L002", "Element type not taken",
+     "The instruction does not take this element type on this profile; the chip's library refuses it with a static "
+     "assertion. The message lists the types it takes."),
+    ("L003", "Element types must agree",
+     "Two operands that must have one element type have two."),
+    ("L004", "Layout not taken",
+     "The instruction works on tiles of another layout (usually row-major without boxes)."),
+    ("L005", "Wrong memory",
+     "An operand lies in a memory that this instruction cannot reach: a vector tile belongs to UB."),
+    ("L006", "Value out of range",
+     "A number is outside what the instruction's encoding holds or the chip defines."),
+    ("L007", "Shapes do not fit each other",
+     "The valid rows or columns of the operands do not agree as this instruction needs."),
+    ("L008", "The same register twice",
+     "Two destinations of one instruction are one register, which the chip does not define."),
+    ("L009", "Wrong operands",
+     "The instruction was given too few or too many operands, or one of another kind."),
+    ("L010", "Tile without an address",
+     "A tile was used before TASSIGN (or pto.tassign, alloc_tile addr=) bound it to an address. In Auto mode the tool "
+     "places tiles itself; in manual mode every tile needs an address."),
+    ("L011", "Address misaligned for this instruction",
+     "The chip's tool chain refuses this address because of its alignment."),
+    ("L012", "Not implemented",
+     "ascsim does not have this instruction, or this form of it, yet. It is never approximated in silence. "
+     "`ascsim check FILE` lists every such call of a file before a run."),
+):  # fmt: skip
+    CATALOGUE.add(_code, Severity.ERROR, _title, _text)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One legality rule; see the module's text. ``sentence`` is how the reference page states it."""
+
+    code: str
+    sentence: str
+    test: Test
+    refuses: bool = True
+    severity: Severity = Severity.ERROR
+    why: str = ""
+    mend: str = ""
+    profiles: tuple[str, ...] = ()
+    breaks: Breaks | None = None
+    registers: tuple[str, ...] = ()
+    """Destinations that must be different variables: only C++ can break this, so only its header checks it."""
+
+
+def _tiles(call: SimpleNamespace, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    for name in names:
+        value = getattr(call, name)
+        if value is not None:
+            yield name, value
+
+
+def _change(call: SimpleNamespace, name: str, **changes: Any) -> SimpleNamespace:
+    return SimpleNamespace(**{**vars(call), name: replace(getattr(call, name), **changes)})
+
+
+def _listed(types: Sequence[DType]) -> str:
+    return ", ".join(t.name for t in types)
+
+
+def dtype(operand: str, **by_profile: Sequence[DType]) -> Rule:
+    """``operand`` has one of these element types; ``dtype("src", a2a3=(f16, f32), cpu=(...))``."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        value, allowed = getattr(call, operand), by_profile.get(profile.name)
+        if value is None or allowed is None or value.dtype in allowed:
+            return None
+        return f"operand {operand} has type {value.dtype.name}; {profile.name} takes {_listed(allowed)}"
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        if getattr(call, operand) is not None and profile.name in by_profile:
+            for other in DTYPES.values():
+                if other not in by_profile[profile.name]:
+                    yield _change(call, operand, dtype=other)
+
+    groups: dict[tuple[DType, ...], list[str]] = {}
+    for name, types in by_profile.items():
+        groups.setdefault(tuple(types), []).append(name)
+    said = "; ".join(f"{_listed(types)} on {', '.join(names)}" for types, names in groups.items())
+    return Rule("L002", f"{operand} is {said}", test, breaks=breaks, mend="Convert it first, or use another type.")
+
+
+def same_dtype(*operands: str) -> Rule:
+    """All these operands have one element type."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        (first, one), *rest = list(_tiles(call, operands))
+        for name, value in rest:
+            if value.dtype is not one.dtype:
+                return f"operand {name} has type {value.dtype.name}, but {first} has {one.dtype.name}"
+        return None
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        for name, value in list(_tiles(call, operands))[1:]:
+            other = next(d for d in DTYPES.values() if d is not value.dtype and d.size == value.dtype.size)
+            yield _change(call, name, dtype=other)
+
+    return Rule("L003", f"{', '.join(operands)} have one element type", test, breaks=breaks)
+
+
+def row_major(*operands: str, profiles: tuple[str, ...] = ()) -> Rule:
+    """These tiles are row-major without boxes (ND)."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        for name, tile in _tiles(call, operands):
+            if not tile.is_row_major:
+                return f"operand {name} is not row-major"
+        return None
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        for name, _ in _tiles(call, operands):
+            yield _change(call, name, blayout=BLayout.COL_MAJOR)
+            yield _change(call, name, slayout=SLayout.ROW_MAJOR)
+
+    return Rule("L004", f"{', '.join(operands)} are row-major without boxes", test, profiles=profiles, breaks=breaks,
+                mend="Declare the tile with BLayout::RowMajor and SLayout::NoneBox.")  # fmt: skip
+
+
+def in_space(space: Space, *operands: str) -> Rule:
+    """These tiles lie in ``space``."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        for name, tile in _tiles(call, operands):
+            if tile.space != space:
+                return f"operand {name} lies in {Space(tile.space).name}, not in {space.name}"
+        return None
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        for name, _ in _tiles(call, operands):
+            yield _change(call, name, space=Space.L1 if space != Space.L1 else Space.UB)
+
+    return Rule("L005", f"{', '.join(operands)} lie in {space.name}", test, breaks=breaks)
+
+
+def scalar_range(operand: str, low: int, high: int, profiles: tuple[str, ...] = ()) -> Rule:
+    """``low`` <= operand <= ``high``."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        value = getattr(call, operand)
+        return None if low <= int(value) <= high else f"{operand} is {value}; it must be {low} to {high}"
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        for value in (low - 1, high + 1):
+            yield SimpleNamespace(**{**vars(call), operand: value})
+
+    return Rule("L006", f"{operand} is {low} to {high}", test, profiles=profiles, breaks=breaks)
+
+
+def same_valid_shape(*operands: str, profiles: tuple[str, ...] = ()) -> Rule:
+    """These tiles have the same valid rows and columns."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        (first, one), *rest = list(_tiles(call, operands))
+        for name, tile in rest:
+            if (tile.valid_rows, tile.valid_cols) != (one.valid_rows, one.valid_cols):
+                return (
+                    f"valid region of {name} is {tile.valid_rows}x{tile.valid_cols}, "
+                    f"that of {first} {one.valid_rows}x{one.valid_cols}"
+                )
+        return None
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        for name, tile in list(_tiles(call, operands))[1:]:
+            yield _change(call, name, valid_rows=tile.valid_rows - 1)
+            yield _change(call, name, valid_cols=tile.valid_cols - 1)
+
+    return Rule("L007", f"{', '.join(operands)} have one valid shape", test, profiles=profiles, breaks=breaks)
+
+
+def different_registers(*operands: str) -> Rule:
+    """These destinations are different registers. In Python and ``.pto`` results are new values, so only C++ can break it."""
+    said = f"{' and '.join(operands)} are different registers"
+    return Rule("L008", said, lambda definition, call, profile: None, registers=operands)
+
+
+def refuse(code: str, sentence: str, test: Test, *, mend: str = "", profiles: tuple[str, ...] = (),
+           breaks: Breaks | None = None) -> Rule:  # fmt: skip
+    """A refusal of the definition's own."""
+    return Rule(code, sentence, test, mend=mend, profiles=profiles, breaks=breaks)
+
+
+def finding(
+    code: str, sentence: str, test: Test, *, why: str, mend: str, severity: Severity = Severity.ERROR,
+    profiles: tuple[str, ...] = (), breaks: Breaks | None = None,
+) -> Rule:  # fmt: skip
+    """What the chip accepts and should not; the run goes on. The code is the instruction's own and is catalogued here."""
+    if code not in CATALOGUE.codes:
+        CATALOGUE.add(code, severity, sentence[0].upper() + sentence[1:], f"{why} {mend}")
+    return Rule(code, sentence, test, False, severity, why, mend, profiles, breaks)
+
+
+# What holds for every instruction
+
+
+def not_on_profile(definition: Definition, profile: Profile) -> str:
+    """The sentence for an instruction that the profile lacks."""
+    return f"{definition.title} is not available on {profile.name} ({profile.products})"
+
+
+def wrong_count(definition: Definition, given: int) -> str:
+    """The sentence for a wrong number of operands."""
+    names = ", ".join(o.name + ("?" if o.optional else "") for o in definition.inputs)
+    return f"{definition.title} was given {given} operands; it takes ({names})"
+
+
+_EXPECTED: dict[str, tuple[type, ...]] = {
+    "tile": (Tile,),
+    "global": (GlobalTensor,),
+    "vector register": (VReg,),
+    "mask register": (MReg,),
+    "address": (Pointer,),
+}
+
+
+def wrong_sort(definition: Definition, operand: Operand, value: Any) -> str | None:
+    """The sentence for an operand of another kind than the definition says."""
+    expected = _EXPECTED.get(operand.sort.value)
+    if expected is None or isinstance(value, expected) or (value is None and operand.optional):
+        return None
+    return f"{definition.title}: operand {operand.name} is a {type(value).__name__}; it must be a {operand.sort.value}"
+
+
+def _assigned(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    for name, value in vars(call).items():
+        if isinstance(value, Tile) and value.address < 0:
+            return f"tile {value.name or name} has no address"
+    return None
+
+
+STANDING: tuple[Rule, ...] = (
+    Rule("L010", "every tile has an address", _assigned,
+         mend="Bind it with TASSIGN (tassign, alloc_tile addr=) before its first use."),
+)  # fmt: skip

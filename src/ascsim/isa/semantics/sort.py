@@ -1,0 +1,83 @@
+"""Sorting of 32-element blocks: what VBS32 (``vbitsort``, ``asc_bitsort``, TSORT32) does.
+
+The last axis is the block: 32 elements, or a shorter tail; any shape may lead. Values are raw unsigned bits and
+``order`` says how to read them (see :mod:`ascsim.isa.semantics.order`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ascsim.isa.semantics.order import SIGNED, UNSIGNED, bits_of_rank, rank
+
+_ZERO_RANK = np.uint32(0x80000000)
+_HIGH = np.uint64(32)
+
+
+def value_rank(bits: np.ndarray, order: int) -> np.ndarray:
+    """Ranks as in :func:`~ascsim.isa.semantics.order.rank`, but -0 and +0 of a float share one."""
+    ranks = rank(bits, order)
+    if order == UNSIGNED or order == SIGNED:
+        return ranks
+    return ranks + (ranks == _ZERO_RANK - np.uint32(1)).astype(np.uint32)
+
+
+def sort_blocks(bits: np.ndarray, indices: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sort each block by value, largest first, and carry the indices along.
+
+    Equal values (-0 equals +0) stand by ascending index, those with equal indices by position. Values keep their exact
+    bits. ``bits`` is uint8, uint16 or uint32, ``indices`` uint32 of the same shape; both come back sorted.
+
+    Sources: TSORT32.md of the PTO manual (descending, ties by smaller index). Assumed, for no source tells: the rank of
+    a NaN is its sign (the padding of tails with negative NaN relies on that end of it), and so its payload.
+    """
+    ranks = value_rank(bits, order)
+    keys = np.sort(((~ranks).astype(np.uint64) << _HIGH) | indices)
+    ranked = ~(keys >> _HIGH).astype(np.uint32)
+    sorted_bits = bits_of_rank(ranked, order, bits.itemsize).astype(bits.dtype)
+    if order != UNSIGNED and order != SIGNED:
+        _restore_zeros(sorted_bits, ranked, bits, ranks, indices)
+    return sorted_bits, keys.astype(np.uint32)
+
+
+def _restore_zeros(
+    sorted_bits: np.ndarray, ranked: np.ndarray, bits: np.ndarray, ranks: np.ndarray, indices: np.ndarray
+) -> None:
+    """Give the zeros in ``sorted_bits`` the signs that ``bits`` has: their shared rank has lost them."""
+    flat_bits = bits.copy().reshape(-1)
+    before = np.flatnonzero((ranks == _ZERO_RANK).reshape(-1))
+    if not np.any(flat_bits[before]):
+        return
+    block = (before // bits.shape[-1]).astype(np.uint64) << _HIGH
+    by_index = np.argsort(block | indices.copy().reshape(-1)[before], kind="mergesort")
+    after = np.flatnonzero((ranked == _ZERO_RANK).reshape(-1))
+    sorted_bits.reshape(-1)[after] = flat_bits[before][by_index]
+
+
+def depends_on_tie_rule(bits: np.ndarray, indices: np.ndarray, order: int) -> bool:
+    """True if some block has equal values whose indices do not ascend with position.
+
+    There the documented tie rules (smaller index first; earlier position first) part ways.
+    """
+    if np.all(indices[..., 1:] > indices[..., :-1]):
+        return False
+    columns = np.arange(bits.shape[-1]).astype(np.uint64)
+    keys = np.sort((value_rank(bits, order).astype(np.uint64) << _HIGH) | columns).reshape(-1)
+    rows = np.arange(bits.size) // bits.shape[-1] * bits.shape[-1]
+    by_position = indices.copy().reshape(-1)[rows + (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)]
+    ranks = keys >> _HIGH
+    tied = (ranks[1:] == ranks[:-1]) & (rows[1:] == rows[:-1])
+    return np.any(tied & (by_position[1:] < by_position[:-1]))
+
+
+def pack_pairs(bits: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """(value, index) pairs, uint32 of shape (..., n, 2): eight bytes a pair, a narrow value zero-extended."""
+    pairs = np.empty((*bits.shape, 2), np.uint32)
+    pairs[..., 0] = bits
+    pairs[..., 1] = indices
+    return pairs
+
+
+def unpack_pairs(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The inverse of :func:`pack_pairs`: values (zero-extended to uint32) and indices."""
+    return pairs[..., 0].copy(), pairs[..., 1].copy()

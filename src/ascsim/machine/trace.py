@@ -1,0 +1,260 @@
+"""The trace: what a launch did, one row an instruction or sync operation.
+
+Two tables of fixed-size records, shared with the C++ runtime (``frontends/cpp/runtime``), and a stream of JSON lines for
+what has no fixed size:
+
+``rows.bin``
+    :data:`ROW`: core, pipe, kind, mnemonic, parent row, source site.
+``accesses.bin``
+    :data:`ACCESS`: the bytes a row read or wrote: a space, a start, a burst length and three nested (count, stride)
+    pairs, innermost first. Rows own their accesses in order (``n_access`` each).
+``masks.bin``
+    32 bytes each: which bytes of a 256-byte register store were written (access field ``mask``, 1-based; 0 is none).
+``notes.jsonl``
+    objects (tiles, buffers, allocations), launches, modules, findings made at issue time.
+
+Everything is appended in program order, so a run that crashes or calls ``exit()`` leaves its trace behind.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+
+
+class Kind(IntEnum):
+    """What a row is."""
+
+    INSTRUCTION = 0
+    SET_FLAG = 1
+    WAIT_FLAG = 2
+    BARRIER = 3
+    LAUNCH_BEGIN = 4
+    LAUNCH_END = 5
+    VF_BEGIN = 6
+    VF_END = 7
+    MEM_BAR = 8
+
+
+class Mode(IntEnum):
+    """How an access touches its bytes."""
+
+    READ = 1
+    WRITE = 2
+
+
+ROW = np.dtype(
+    [
+        ("core", "<u2"),
+        ("pipe", "u1"),
+        ("kind", "u1"),
+        ("mnemonic", "<u2"),
+        ("n_access", "u1"),
+        ("pipe2", "u1"),  # the other pipe of a flag
+        ("parent", "<i4"),  # row of the instruction this is a step of, or -1
+        ("arg", "<u4"),  # event id; mem_bar mode; launch number
+        ("site", "<u8"),  # 1-based index of a noted site, or a program counter where SITE_PC is set in flags
+        ("work", "<u4"),  # repeats or blocks, for timing
+        ("flags", "<u2"),
+        ("dtype", "u1"),
+        ("spare", "u1"),
+    ]
+)
+ACCESS = np.dtype(
+    [
+        ("space", "u1"),
+        ("mode", "u1"),
+        ("operand", "u1"),
+        ("align", "u1"),  # log2 of the alignment this operand needs
+        ("mask", "<u4"),
+        ("start", "<i8"),
+        ("length", "<u4"),
+        ("n1", "<u4"),
+        ("s1", "<i8"),
+        ("n2", "<u4"),
+        ("n3", "<u4"),
+        ("s2", "<i8"),
+        ("s3", "<i8"),
+        ("object", "<u4"),  # 1-based index of a noted object
+        ("spare", "<u4"),
+    ]
+)
+SITE_PC = 1
+"""Row flag: ``site`` is a program counter in a loaded module, not an index."""
+
+pack_row = struct.Struct("<HBBHBBiIQIHBB").pack
+pack_access = struct.Struct("<BBBBIqIIqIIqqII").pack
+assert struct.calcsize("<HBBHBBiIQIHBB") == ROW.itemsize == 32
+assert struct.calcsize("<BBBBIqIIqIIqqII") == ACCESS.itemsize == 64
+
+
+class Sink(Protocol):
+    """Where records go: files of the tool's own, memory, or the C++ runtime's shared chunks."""
+
+    def append(self, row: bytes, accesses: bytes) -> int:
+        """Append one row and its accesses; returns the row's number."""
+
+    def mask(self, packed: bytes) -> int:
+        """Append a 32-byte mask; returns its 1-based index."""
+
+    def note(self, kind: str, data: dict[str, Any]) -> None:
+        """Append a JSON note."""
+
+
+class MemorySink:
+    """Keeps the trace in memory: for Python kernels and ``.pto`` files, which cannot crash the process."""
+
+    def __init__(self) -> None:
+        self.rows = bytearray()
+        self.accesses = bytearray()
+        self.masks = bytearray()
+        self.notes: list[tuple[str, dict[str, Any]]] = []
+
+    def append(self, row: bytes, accesses: bytes) -> int:
+        """See :class:`Sink`."""
+        number = len(self.rows) // 32
+        self.rows += row
+        self.accesses += accesses
+        return number
+
+    def mask(self, packed: bytes) -> int:
+        """See :class:`Sink`."""
+        self.masks += packed
+        return len(self.masks) // 32
+
+    def note(self, kind: str, data: dict[str, Any]) -> None:
+        """See :class:`Sink`."""
+        self.notes.append((kind, data))
+
+    def trace(self) -> Trace:
+        """What was recorded so far, as a :class:`Trace`."""
+        return Trace(
+            rows=np.frombuffer(bytes(self.rows), ROW),
+            accesses=np.frombuffer(bytes(self.accesses), ACCESS),
+            masks=np.frombuffer(bytes(self.masks), np.uint8).reshape(-1, 32),
+            notes=list(self.notes),
+        )
+
+    def save(self, directory: Path) -> None:
+        """Write the trace as the files that :meth:`Trace.load` reads."""
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "rows.bin").write_bytes(self.rows)
+        (directory / "accesses.bin").write_bytes(self.accesses)
+        (directory / "masks.bin").write_bytes(self.masks)
+        lines = [json.dumps({"kind": kind, **data}) for kind, data in self.notes]
+        (directory / "notes.jsonl").write_text("".join(line + "\n" for line in lines))
+
+
+@dataclass
+class Trace:
+    """A recorded run: the two tables, and the notes beside them."""
+
+    rows: np.ndarray
+    accesses: np.ndarray
+    masks: np.ndarray
+    notes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    @staticmethod
+    def load(directory: Path) -> Trace:
+        """Read a trace directory. A record cut short by a crash is dropped."""
+
+        def table(name: str, dtype: np.dtype) -> np.ndarray:
+            path = directory / name
+            data = path.read_bytes() if path.exists() else b""
+            return np.frombuffer(data[: len(data) // dtype.itemsize * dtype.itemsize], dtype)
+
+        notes: list[tuple[str, dict[str, Any]]] = []
+        notes_file = directory / "notes.jsonl"
+        for line in notes_file.read_text().splitlines() if notes_file.exists() else ():
+            try:
+                data = json.loads(line)
+            except json.JSONDecodeError:
+                break
+            notes.append((data.pop("kind"), data))
+        rows = table("rows.bin", ROW)
+        extent = directory / "extent.bin"  # the C++ runtime's chunks are longer than what was written
+        if extent.exists():
+            n_rows, n_accesses, n_masks = np.frombuffer(extent.read_bytes()[:24], "<u8")
+            accesses, masks = table("accesses.bin", ACCESS)[: int(n_accesses)], table("masks.bin", np.dtype("(32,)u1"))
+            return Trace(rows[: int(n_rows)], accesses, masks[: int(n_masks)].reshape(-1, 32), notes)
+        return Trace(rows, table("accesses.bin", ACCESS), table("masks.bin", np.dtype("(32,)u1")).reshape(-1, 32), notes)
+
+    def save(self, directory: Path) -> None:
+        """Write the trace as a directory."""
+        sink = MemorySink()
+        sink.rows += self.rows.tobytes()
+        sink.accesses += self.accesses.tobytes()
+        sink.masks += self.masks.tobytes()
+        sink.notes = list(self.notes)
+        sink.save(directory)
+
+    @cached_property
+    def first_access(self) -> np.ndarray:
+        """Index of each row's first access (int64, one more entry than rows)."""
+        return np.concatenate(([0], np.cumsum(self.rows["n_access"], dtype=np.int64)))
+
+    @cached_property
+    def row_of_access(self) -> np.ndarray:
+        """The row that owns each access (int64)."""
+        return np.repeat(np.arange(len(self.rows)), self.rows["n_access"])
+
+    def noted(self, kind: str) -> list[dict[str, Any]]:
+        """The notes of one kind, in order."""
+        return [data for k, data in self.notes if k == kind]
+
+    @cached_property
+    def objects(self) -> list[dict[str, Any]]:
+        """Noted objects; an access's ``object`` field counts from 1."""
+        return self.noted("object")
+
+    @cached_property
+    def mnemonics(self) -> dict[int, str]:
+        """Mnemonic number to name, as noted by the run."""
+        return {data["id"]: data["name"] for data in self.noted("mnemonic")}
+
+    def root(self, row: int) -> int:
+        """The instruction that the user wrote: the row itself, or the one whose expansion it is a step of."""
+        parent = int(self.rows["parent"][row])
+        return row if parent < 0 else self.root(parent)
+
+
+class FileSink(MemorySink):
+    """Appends to the files of a trace directory as it goes."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        directory.mkdir(parents=True, exist_ok=True)
+        self._files: dict[str, BinaryIO] = {
+            name: (directory / name).open("wb") for name in ("rows.bin", "accesses.bin", "masks.bin", "notes.jsonl")
+        }
+        self._n_rows = 0
+        self._n_masks = 0
+
+    def append(self, row: bytes, accesses: bytes) -> int:
+        """See :class:`Sink`."""
+        self._files["rows.bin"].write(row)
+        self._files["accesses.bin"].write(accesses)
+        self._n_rows += 1
+        return self._n_rows - 1
+
+    def mask(self, packed: bytes) -> int:
+        """See :class:`Sink`."""
+        self._files["masks.bin"].write(packed)
+        self._n_masks += 1
+        return self._n_masks
+
+    def note(self, kind: str, data: dict[str, Any]) -> None:
+        """See :class:`Sink`."""
+        self._files["notes.jsonl"].write((json.dumps({"kind": kind, **data}) + "\n").encode())
+
+    def close(self) -> None:
+        """Flush and close the files."""
+        for file in self._files.values():
+            file.close()

@@ -1,0 +1,75 @@
+"""The machine's own words: spaces, pipes, event ids, tile layouts. Numbers are those of the public headers."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Space(IntEnum):
+    """A memory: one byte array each. GM is shared by all cores, the others belong to one."""
+
+    GM = 0
+    UB = 1
+    L1 = 2
+    L0A = 3
+    L0B = 4
+    L0C = 5
+    BT = 6
+    FB = 7
+    STATE = 8
+    """Core state that instructions share: vector mask, mask mode. Never part of a memory check."""
+
+
+class Pipe(IntEnum):
+    """An in-order queue of a core."""
+
+    S = 0
+    V = 1
+    M = 2
+    MTE1 = 3
+    MTE2 = 4
+    MTE3 = 5
+    ALL = 6
+    MTE4 = 7
+    MTE5 = 8
+    V2 = 9
+    FIX = 10
+
+
+class BLayout(IntEnum):
+    """Order of the boxes (or, without boxes, of the elements) of a tile."""
+
+    ROW_MAJOR = 0
+    COL_MAJOR = 1
+
+
+class SLayout(IntEnum):
+    """Order inside a box."""
+
+    NONE_BOX = 0
+    ROW_MAJOR = 1
+    COL_MAJOR = 2
+
+
+class PadValue(IntEnum):
+    """What a load puts into the columns beyond the valid ones."""
+
+    NULL = 0
+    ZERO = 1
+    MAX = 2
+    MIN = 3
+
+
+class RoundMode(IntEnum):
+    """Rounding of a conversion; the numbers of PTO's RoundMode."""
+
+    NONE = 0
+    RINT = 1
+    ROUND = 2
+    FLOOR = 3
+    CEIL = 4
+    TRUNC = 5
+    ODD = 6
+
+
+N_PIPES = 11
