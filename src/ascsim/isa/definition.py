@@ -131,7 +131,13 @@ class Asm:
 
 
 class Definition:
-    """What all kinds of instruction share. ``number`` is given by the registry."""
+    """What all kinds of instruction share. ``number`` is given by the registry.
+
+    ``cpp_order`` names the operands in the order of the C++ function's arguments. ``cpp_templates`` lists the forms that
+    take template arguments: each a string of operand names in template order, a tile's name standing for its type and
+    an enumeration's for its value (``"phase"`` for ``NAME<Phase>(dst, src)``, ``"src dst atomic"`` for
+    ``NAME<Src, Dst, Atomic>(dst, src)``); an enumeration that stands there is never a function argument.
+    """
 
     level: ClassVar[str] = ""
 
@@ -146,6 +152,7 @@ class Definition:
         cpp: str = "",
         aliases: Sequence[str] = (),
         cpp_order: Sequence[str] | None = None,
+        cpp_templates: Sequence[str] = (),
         asm: Sequence[Asm] = (),
         rules: Sequence[Rule] = (),
         notes: Sequence[str] = (),
@@ -162,6 +169,7 @@ class Definition:
         self.cpp = cpp
         self.aliases = tuple(aliases)
         self.cpp_order = tuple(cpp_order or (o.name for o in operands))
+        self.cpp_templates = tuple(cpp_templates)
         self.asm = tuple(asm)
         self.rules = tuple(rules)
         self.notes = tuple(notes)
@@ -476,7 +484,8 @@ class RegisterInstruction(Definition):
     masks as uint8 lanes, mask registers as uint8[256], scalars, loaded bytes as uint8) and returns the outputs in
     operand order; a store returns ``(bytes, written)``, both uint8 arrays. ``masking`` says what inactive lanes of a
     result hold: ``zero``, ``merge`` (the old destination, which is then INOUT), or ``none`` (no lane mask governs it).
-    ``memory`` maps a variant to its :class:`Load` or :class:`Store`, or is None.
+    ``memory`` maps a variant to its :class:`Load` or :class:`Store`, or is None. ``returns`` names the written register
+    that the C++ function returns; the others it takes by reference.
     """
 
     level = "register"
@@ -484,7 +493,7 @@ class RegisterInstruction(Definition):
     def __init__(
         self, name: str, *, semantics: Callable[..., Any], variants: Sequence[dict[str, DType]], values: str = "bits",
         masking: str = "none", memory: Callable[[dict[str, DType]], Load | Store] | None = None,
-        post_update: bool = False, **record: Any,
+        post_update: bool = False, returns: str = "", **record: Any,
     ) -> None:  # fmt: skip
         super().__init__(name, pipe=Pipe.V, **record)
         self.semantics = semantics
@@ -493,6 +502,7 @@ class RegisterInstruction(Definition):
         self.masking = masking
         self.memory = memory
         self.post_update = post_update
+        self.returns = returns
         self._bound: dict[tuple, BoundRegisterInstruction] = {}
 
     def bind(self, **types: DType) -> BoundRegisterInstruction:

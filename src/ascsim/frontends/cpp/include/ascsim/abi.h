@@ -23,9 +23,14 @@ typedef struct AscsimOperand {
     int64_t shape[5], strides[5];
 } AscsimOperand;  // 112 bytes
 
-// Issue one instruction of the ISA. Throws ascsim::Stop when the machine says stop. Returns the instruction's scalar result.
+// Issue one instruction of the ISA. Operands stand in the order of the definition's inputs; an optional one that was not
+// given has sort ASCSIM_ABSENT, and trailing ones may be left out. Throws ascsim::Stop when the machine says stop. Returns the instruction's scalar result.
 // The source site is this call's return address: keep the chain of header functions above it always_inline.
 int64_t ascsim_issue(uint32_t definition, uint32_t count, const AscsimOperand* operands);
+
+// A register instruction would touch `bytes` at `value` (as the user gave it), outside the space and its guard: end the run
+// (throws ascsim::Stop).
+void ascsim_fault_access(uint32_t definition, uint8_t space, uint64_t value, uint64_t bytes);
 
 // The compiled semantics of a register instruction's variant: a function of pointers only (see isa/compile.py).
 void* ascsim_resolve(uint32_t definition, uint32_t variant);
@@ -39,7 +44,8 @@ typedef struct AscsimTrace {
 extern AscsimTrace ascsim_trace;
 void ascsim_trace_grow(void);
 
-// The core that is running; `side` is 0 host, 1 AIV, 2 AIC. Buffers are `capacity` bytes and a guard of 64 KiB.
+// The core that is running; `side` is 0 host, 1 AIV, 2 AIC. Buffers are `capacity` bytes and a guard of ASCSIM_GUARD.
+#define ASCSIM_GUARD 65536
 typedef struct AscsimCore {
     uint16_t core;
     uint8_t side, in_vector_function;
@@ -51,6 +57,11 @@ extern AscsimCore ascsim_core;
 
 // Local arrays: `__ubuf__ T x[N];`. The same site gets the same address again; addresses start at 0 in each space.
 void* ascsim_local_array(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t dtype, const char* name);
+
+// Auto mode (kernels compiled with __PTO_AUTO__): where a tile lies while it is in scope. The first call in a launch also
+// tells the machine to insert synchronisation.
+void* ascsim_auto_tile(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t dtype);
+void ascsim_auto_tile_end(uint8_t space, void* address);
 
 // Launch `blocks` blocks of the kernel whose entry (host copy) is `host_entry`, with a pointer to its packed arguments.
 void ascsim_launch(const char* kernel, const char* file, uint32_t line, uint64_t blocks, void* host_entry, void* arguments);
