@@ -1,1 +1,64 @@
+"""The command line. One file a command, imported when the command is used, so that ``ascsim --help`` is quick."""
 
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from ascsim import __version__
+from ascsim.diagnostics import UserError
+
+COMMANDS = {
+    "run": ("run", "Run a kernel and say whether it is right, legal and race-free."),
+    "c++": ("cxx", "Compile and link like the vendor's compiler; the program then runs here."),
+    "check": ("check", "List what a source file uses that is not available or not implemented."),
+    "isa": ("isa", "The reference page of an instruction, or the list of all."),
+    "explain": ("explain", "What a diagnostic code means and how to mend it."),
+    "demo": ("demo", "Run the examples and show their verdicts."),
+    "doctor": ("doctor", "What was found on this machine: compiler, profiles, versions."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported on use; the help texts stand in the table above."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command."""
+        entry = COMMANDS.get(cmd_name)
+        return importlib.import_module(f"ascsim.cli.{entry[0]}").command if entry else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The help's list, without importing any command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ascsim")
+def cli() -> None:
+    """Run Ascend NPU kernels on an ordinary computer: is the result right, is the kernel legal and race-free?
+
+    FILE is an Ascend C .asc or PTO C++ source, PTO assembly (.pto), or a Python file with @ascsim.kernel.
+    """
+
+
+def main() -> None:
+    """The console script: faults of the input are one paragraph on stderr and a status, never a traceback."""
+    try:
+        status = cli(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        click.echo("ascsim: stopped", err=True)
+        sys.exit(130)
+    except UserError as error:
+        click.echo(f"ascsim: error: {error}", err=True)
+        sys.exit(error.status)
+    sys.exit(status if isinstance(status, int) else 0)

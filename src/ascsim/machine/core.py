@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Severity, Site
+from ascsim.machine.autosync import AutoSync
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
 from ascsim.machine.trace import Kind, Mode, Sink, pack_access, pack_row
 from ascsim.machine.words import Pipe, Space
@@ -172,7 +173,7 @@ class Machine:
         self._findings: set[tuple[int, str]] = set()
         self.site_flags = 0
         self.resolve_site: Any = None
-        self.auto_sync: Any = None
+        self.auto_sync: AutoSync | None = None
         sink.note("profile", {"name": profile.name})
 
     # Interned notes
@@ -231,7 +232,7 @@ class Machine:
     ) -> Any:  # fmt: skip
         touches = instruction.touches(core, args)
         if self.auto_sync is not None:
-            self.auto_sync.before(core, instruction, args, touches, site)
+            self.auto_sync.before(core, instruction.row_fields(core, args), touches, site)
         row = self._write_row(core, instruction, args, touches, site, parent)
         self._note_findings(findings, row, site)
         try:
@@ -285,7 +286,7 @@ class Machine:
             for touch in step.instruction.touches(core, step.args):
                 touches.append(touch._replace(region=_over_rows(touch, step)))
             if self.auto_sync is not None:
-                self.auto_sync.before(core, step.instruction, step.args, touches, site)
+                self.auto_sync.before(core, step.instruction.row_fields(core, step.args), touches, site)
             row = self._write_row(core, step.instruction, step.args, touches, site, parent, step.rows)
             if scratch is not None and group.private:
                 touches = [_redirected(touch, group.private) for touch in touches]

@@ -1,1 +1,7 @@
+"""Kernels written in Python: ``@ascsim.kernel``, tiles and buffers, the instructions as functions."""
 
+from __future__ import annotations
+
+from ascsim.frontends.python.kernel import Kernel, KernelError, Run, function, kernel, local, tassign, tile
+
+__all__ = ["Kernel", "KernelError", "Run", "function", "kernel", "local", "tassign", "tile"]

@@ -1,0 +1,5 @@
+"""``python -m ascsim.cli``."""
+
+from ascsim.cli import main
+
+main()

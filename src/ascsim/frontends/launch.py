@@ -1,0 +1,149 @@
+"""Launching a kernel that runs in this process: arguments into global memory, blocks in order, the checks, results back.
+
+Python kernels and ``.pto`` files share it; a C++ kernel runs in a child process of its own (``frontends/cpp``).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ascsim import profiles
+from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Refused, Severity, UserError
+from ascsim.frontends.values import global_array
+from ascsim.machine.autosync import AutoSync
+from ascsim.machine.core import Core, Machine, Memory
+from ascsim.machine.dtypes import dtype
+from ascsim.machine.operands import Tile
+from ascsim.machine.trace import Kind, MemorySink, Trace, pack_row
+from ascsim.machine.words import Space
+
+CATALOGUE.add(
+    "A001", Severity.ERROR, "Tiles do not fit the memory",
+    "Tiles without an address are placed one after the other, and together they are larger than the memory. The message "
+    "lists them by size. Make tiles smaller, process fewer rows at a time, or give addresses yourself to reuse memory.",
+)  # fmt: skip
+
+RED_ZONE = 512
+"""Bytes between two arguments in global memory that belong to neither."""
+
+
+@dataclass
+class Run:
+    """What a launch came to: its trace and what the checks say of it."""
+
+    kernel: str
+    profile: profiles.Profile
+    trace: Trace
+    diagnostics: list[Diagnostic]
+    sync: str
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """True when no finding is an error."""
+        return not any(d.severity is Severity.ERROR for d in self.diagnostics)
+
+    def report(self) -> str:
+        """The report as plain text."""
+        from ascsim.report import terminal
+
+        return terminal.text(self.kernel, self.profile, self.trace, self.diagnostics, self.sync)
+
+    def __repr__(self) -> str:
+        return f"<run of {self.kernel} on {self.profile.name}: {'ok' if self.ok else 'errors'}>"
+
+
+@dataclass
+class Launch:
+    """A launch in progress: what the instruction functions need."""
+
+    machine: Machine
+    core: Core
+    next_free: dict[Space, int] = field(default_factory=dict)
+    placed: list[Tile] = field(default_factory=list)
+
+
+
+_running = threading.local()
+
+
+def current_launch() -> Launch:
+    """The launch whose kernel is running.
+
+    Raises:
+        UserError: none is.
+    """
+    launch = getattr(_running, "launch", None)
+    if launch is None:
+        raise UserError("instructions run inside a kernel: decorate the function with @ascsim.kernel and launch it")
+    return launch
+
+
+def place_arguments(arguments: dict[str, Any], sink: MemorySink) -> tuple[Memory, dict[str, Any], dict[str, np.ndarray]]:
+    """Lay arrays out in a fresh global memory, with red zones between; scalars pass through.
+
+    Returns the memory, the kernel's arguments by name, and the caller's arrays by name (to copy results back).
+    """
+    arrays = {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
+    start, starts = RED_ZONE, {}
+    for name, array in arrays.items():
+        starts[name] = start
+        start = (start + array.nbytes + RED_ZONE + 511) // 512 * 512
+    memory = Memory(start)
+    values: dict[str, Any] = {}
+    for name, value in arguments.items():
+        if name not in arrays:
+            values[name] = value
+            continue
+        kind = dtype(value.dtype)
+        at = starts[name]
+        memory.data[at : at + value.nbytes] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        values[name] = global_array(value, kind, at, name)
+        sink.note("allocation", {"name": name, "start": at, "size": value.nbytes})
+    return memory, values, arrays
+
+
+def launch(
+    name: str, function: Callable[..., None], profile: profiles.Profile, blocks: int, arguments: dict[str, Any],
+    sync: str = "manual",
+) -> Run:  # fmt: skip
+    """Run ``function`` once for each block, in order, and check the trace. Arrays are updated in place."""
+    sink = MemorySink()
+    memory, values, arrays = place_arguments(arguments, sink)
+    machine = Machine(profile, sink, memory)
+    machine.blocks = blocks
+    machine.auto_sync = AutoSync() if sync == "auto" else None
+    sink.note("launch", {"number": 0, "kernel": name, "blocks": blocks, "sync": sync})
+    started = time.perf_counter()
+    stopped: Diagnostic | None = None
+    for block in range(blocks):
+        core = Core(machine, block, block)
+        sink.append(pack_row(block, 0, Kind.LAUNCH_BEGIN, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0), b"")
+        previous = getattr(_running, "launch", None)
+        _running.launch = Launch(machine, core)
+        try:
+            function(**values)
+        except (Refused, Fault) as stop:
+            stopped = stop.diagnostic
+        finally:
+            _running.launch = previous
+            sink.append(pack_row(block, 0, Kind.LAUNCH_END, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0), b"")
+        if stopped:
+            break
+    for array_name, array in arrays.items():
+        if array.flags.writeable:
+            held = values[array_name]
+            data = memory.data[held.address : held.address + array.nbytes].view(array.dtype)
+            array[...] = data.reshape(array.shape)
+    from ascsim import checks
+
+    trace = sink.trace()
+    diagnostics = checks.run(trace, profile, checks.noted_sites(trace))
+    findings = [*([stopped] if stopped else []), *diagnostics]
+    return Run(name, profile, trace, findings, sync, time.perf_counter() - started)

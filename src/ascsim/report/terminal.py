@@ -1,0 +1,134 @@
+"""The report for people: findings with their source, then one line of summary."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from ascsim.diagnostics import Diagnostic, Place, Severity
+from ascsim.machine.trace import Kind, Trace
+from ascsim.profiles import Profile
+
+_STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
+
+
+def text(kernel: str, profile: Profile, trace: Trace, diagnostics: Sequence[Diagnostic], sync: str) -> str:
+    """The whole report without colour, 120 columns wide."""
+    stream = io.StringIO()
+    console = Console(file=stream, width=120, no_color=True, highlight=False, force_terminal=False)
+    show(console, kernel, profile, trace, diagnostics, sync)
+    return stream.getvalue()
+
+
+def show(
+    console: Console, kernel: str, profile: Profile, trace: Trace, diagnostics: Sequence[Diagnostic], sync: str
+) -> None:
+    """Print findings, errors first, and the summary."""
+    order = list(Severity)
+    for diagnostic in sorted(diagnostics, key=lambda d: order.index(d.severity)):
+        show_diagnostic(console, diagnostic)
+    console.print(summary(kernel, profile, trace, diagnostics, sync), soft_wrap=True)
+
+
+def show_diagnostic(console: Console, diagnostic: Diagnostic) -> None:
+    """Print one finding: headline, each place with its source line, notes, the mend."""
+    style = _STYLE[diagnostic.severity]
+    headline = Text.assemble((f"{diagnostic.severity}[{diagnostic.code}]", style), (f": {diagnostic.headline}", "bold"))
+    console.print(headline, soft_wrap=True)
+    for place in diagnostic.places:
+        _show_place(console, place, style)
+    for note in diagnostic.notes:
+        console.print(Text.assemble(("  = note: ", "cyan"), note), soft_wrap=True)
+    if diagnostic.mend:
+        console.print(Text.assemble(("  = mend: ", "green"), diagnostic.mend), soft_wrap=True)
+    if diagnostic.count > 1:
+        console.print(Text(f"  = {diagnostic.count} times the same", "dim"), soft_wrap=True)
+    console.print()
+
+
+def _show_place(console: Console, place: Place, style: str) -> None:
+    if place.site is None:
+        console.print(Text.assemble(("  --> ", "blue"), place.what), soft_wrap=True)
+        return
+    console.print(Text.assemble(("  --> ", "blue"), str(place.site), (f"  {place.what}", "dim")), soft_wrap=True)
+    line = source_line(place.site.path, place.site.line)
+    if line is None:
+        return
+    margin = f"{place.site.line:>6}"
+    console.print(Text.assemble((f"{margin} | ", "blue"), line.rstrip()), soft_wrap=True)
+    start, length = _caret(line, place)
+    gutter = " " * len(margin)
+    console.print(Text.assemble((f"{gutter} | ", "blue"), " " * start, ("^" * length, style)), soft_wrap=True)
+
+
+def _caret(line: str, place: Place) -> tuple[int, int]:
+    """Where to point: the column the site gives, else the first word of the place that the line holds, else the text."""
+    assert place.site is not None
+    lowered = line.lower()
+    if place.site.column:
+        start = place.site.column - 1
+        word = line[start:].split("(")[0].split(" ")[0]
+        return start, max(1, len(word))
+    for word in place.what.replace(",", " ").replace("(", " ").split():
+        at = lowered.find(word.lower())
+        if len(word) > 2 and at >= 0 and word.isidentifier():
+            return at, len(word)
+    stripped = line.strip()
+    return len(line) - len(line.lstrip()), max(1, len(stripped))
+
+
+@lru_cache(maxsize=64)
+def _source(path: str) -> tuple[str, ...]:
+    try:
+        return tuple(Path(path).read_text(encoding="utf-8", errors="replace").splitlines())
+    except OSError:
+        return ()
+
+
+def source_line(path: str, line: int) -> str | None:
+    """That line of the file, tabs expanded, or None."""
+    lines = _source(path)
+    return lines[line - 1].expandtabs(4) if 0 < line <= len(lines) else None
+
+
+def counts(diagnostics: Sequence[Diagnostic]) -> dict[str, int]:
+    """How many findings of each severity, folded ones counted once."""
+    return {str(s): sum(d.severity is s for d in diagnostics) for s in Severity}
+
+
+def plural(count: int, word: str) -> str:
+    """``1 error``, ``2 errors``."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def instructions(trace: Trace) -> int:
+    """Instructions and sync operations that the user wrote."""
+    kinds = (Kind.INSTRUCTION, Kind.SET_FLAG, Kind.WAIT_FLAG, Kind.BARRIER, Kind.MEM_BAR)
+    rows = trace.rows
+    own = rows["parent"] < 0
+    return int(sum(((rows["kind"] == k) & own).sum() for k in kinds))
+
+
+def summary(kernel: str, profile: Profile, trace: Trace, diagnostics: Sequence[Diagnostic], sync: str) -> Text:
+    """One line: what ran, where, how much, and the verdict."""
+    found = counts(diagnostics)
+    launches = trace.noted("launch")
+    blocks = sum(int(n.get("blocks", 1)) for n in launches)
+    parts = [
+        profile.title,
+        f"kernel {kernel}" if len(launches) <= 1 else plural(len(launches), "launch").replace("launchs", "launches"),
+        plural(blocks, "block"),
+        plural(instructions(trace), "instruction"),
+        f"{sync} sync",
+    ]
+    verdict = "no findings"
+    style = "bold green"
+    if any(found.values()):
+        verdict = ", ".join(plural(n, name) for name, n in found.items() if n)
+        style = _STYLE[next(s for s in Severity if found[str(s)])]
+    return Text.assemble(("ascsim: ", "bold"), " · ".join(parts), " · ", (verdict, style))
