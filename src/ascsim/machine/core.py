@@ -255,23 +255,37 @@ class Machine:
                     self._run(core, step.instruction, _moved(step, row), site, parent)
 
     def _rows_are_independent(self, core: Core, group: Group) -> bool:
-        """No step writes bytes that another operand of the group touches, the private scratch apart."""
-        reads: list[tuple[int, int, int]] = []
-        writes: list[tuple[int, int, int]] = []
+        """No row reads what another row writes, and rows write apart; in the private window, each row reads only what
+        it has written itself or what nobody writes."""
+        outside: list[tuple[int, int, int, int]] = []
+        filled: list[tuple[int, int]] = []
+        leftovers: list[tuple[int, int]] = []
         for step in group.steps:
-            for touch in step.instruction.touches(core, step.args):
+            touches = sorted(step.instruction.touches(core, step.args), key=lambda t: t.mode)  # reads first
+            for touch in touches:
                 region = _over_rows(touch, step)
                 low, high = region.bounds()
-                if group.private and _inside((region.space, low, high), group.private):
-                    continue
-                if group.private and _overlaps((region.space, low, high), group.private):
+                interval = (region.space, low, high)
+                if not group.private or not _overlaps(interval, group.private):
+                    outside.append((touch.mode, *interval))
+                elif not _inside(interval, group.private) or step.strides[touch.operand] or touch.mask is not None:
                     return False
-                (writes if touch.mode == Mode.WRITE else reads).append((region.space, low, high))
-        for number, (space, low, high) in enumerate(writes):
-            others = reads + writes[:number]
-            if any(space == s and low < h and lo < high for s, lo, h in others):
-                return False
-        return True
+                elif touch.mode == Mode.WRITE:
+                    filled = _merged([*filled, (low, high)]) if touch.region.dims == () else filled
+                    outside.append((0, *interval))
+                else:
+                    leftovers += _without((low, high), filled)
+        if any(_meets(left, (low, high)) for left in leftovers for mode, _, low, high in outside if mode == 0):
+            return False
+        apart = [one for one in outside if one[0]]
+        for number, (mode, space, low, high) in enumerate(apart):
+            others = apart if mode == Mode.WRITE else ()
+            for other, (_, s, lo, hi) in enumerate(others):
+                if other != number and space == s and _meets((low, high), (lo, hi)):
+                    return False
+        return all(_rows_apart(step, touch) for step in group.steps for touch in step.instruction.touches(core, step.args)
+                   if touch.mode == Mode.WRITE and not (group.private and _inside(
+                       (touch.region.space, *touch.region.bounds()), group.private)))  # fmt: skip
 
     def _run_rows_at_once(self, core: Core, group: Group, site: int, parent: int) -> None:
         rows = max(step.rows for step in group.steps)
@@ -401,6 +415,41 @@ def _inside(interval: tuple[int, int, int], window: tuple[int, int, int]) -> boo
 def _overlaps(interval: tuple[int, int, int], window: tuple[int, int, int]) -> bool:
     space, low, high = interval
     return space == window[0] and low < window[1] + window[2] and high > window[1]
+
+
+def _meets(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    return a[0] < b[1] and b[0] < a[1]
+
+
+def _merged(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(intervals):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+        else:
+            merged.append((low, high))
+    return merged
+
+
+def _without(interval: tuple[int, int], filled: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The parts of the interval that no filled one covers."""
+    low, high = interval
+    left = []
+    for start, end in filled:
+        if start > low:
+            left.append((low, min(start, high)))
+        low = max(low, end)
+        if low >= high:
+            break
+    if low < high:
+        left.append((low, high))
+    return [(a, b) for a, b in left if a < b]
+
+
+def _rows_apart(step: Step, touch: Touch) -> bool:
+    """True when the rows of a written operand do not overlap each other."""
+    low, high = touch.region.bounds()
+    return step.rows == 1 or abs(step.strides[touch.operand]) >= high - low
 
 
 def _redirected(touch: Touch, private: tuple[int, int, int]) -> Touch:

@@ -1,0 +1,124 @@
+"""issue(): legality before effects, the trace row, and grouped steps that equal the row-by-row loop."""
+
+import numpy as np
+import pytest
+from harness import Bench
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ascsim.diagnostics import Fault, Refused
+from ascsim.isa.definition import Bytes, In, MemoryInstruction, Out, Scalar, Sort
+from ascsim.machine.core import Group, Step
+from ascsim.machine.dtypes import i32, u8
+from ascsim.machine.operands import Pointer
+from ascsim.machine.trace import Kind, Mode
+from ascsim.machine.words import Pipe, Space
+
+COPY = MemoryInstruction(
+    "test_copy", semantics=lambda src, n: src, extent=lambda call: {"dst": Bytes(call.n), "src": Bytes(call.n)},
+    operands=(Out("dst", Sort.POINTER, u8), In("src", Sort.POINTER, u8), Scalar("n", i32)), variants=({},),
+    pipe=Pipe.V, profiles=("a2a3", "a5"), doc="Copy bytes.",
+)  # fmt: skip
+INCREMENT = MemoryInstruction(
+    "test_increment", semantics=lambda src, n: src + np.uint8(1),
+    extent=lambda call: {"dst": Bytes(call.n), "src": Bytes(call.n)},
+    operands=(Out("dst", Sort.POINTER, u8), In("src", Sort.POINTER, u8), Scalar("n", i32)), variants=({},),
+    pipe=Pipe.V, profiles=("a2a3", "a5"), doc="Add one to each byte.",
+)  # fmt: skip
+
+
+def at(offset):
+    return Pointer(Space.UB, offset, u8)
+
+
+def test_refusal_comes_before_any_effect_and_any_row():
+    bench = Bench("a2a3")
+    dst, src = bench.tile("f32", 4, 64), bench.tile("f16", 4, 64, np.ones((4, 64)))
+    before = bench.memory().copy()
+    with pytest.raises(Refused) as refusal:
+        bench.issue("tadd", dst, src, src)
+    assert refusal.value.diagnostic.code == "L003"
+    assert np.array_equal(bench.memory(), before)
+    assert len(bench.trace().rows) == 0
+
+
+def test_refusals_are_remembered_and_come_again():
+    bench = Bench("a2a3")
+    dst, src = bench.tile("f32", 4, 64), bench.tile("f16", 4, 64)
+    for _ in range(2):
+        with pytest.raises(Refused):
+            bench.issue("tadd", dst, src, src)
+
+
+def test_unassigned_tile_is_refused():
+    bench = Bench("a2a3")
+    tile = bench.tile("f32", 4, 64)
+    with pytest.raises(Refused) as refusal:
+        bench.issue("tadd", tile.at(-1), tile, tile)
+    assert refusal.value.diagnostic.code == "L010"
+
+
+def test_row_names_pipe_site_and_accesses():
+    bench = Bench("a2a3")
+    a, b, c = (bench.tile("f32", 4, 64, valid=(3, 60)) for _ in range(3))
+    bench.issue("tadd", c, a, b)
+    trace = bench.trace()
+    row = trace.rows[0]
+    assert (row["pipe"], row["kind"], row["n_access"], row["parent"]) == (Pipe.V, Kind.INSTRUCTION, 3, -1)
+    assert trace.mnemonics[int(row["mnemonic"])] == "tadd"
+    modes = {(int(x["mode"]), int(x["start"]), int(x["length"]), int(x["n1"]), int(x["s1"])) for x in trace.accesses}
+    assert modes == {
+        (Mode.WRITE, c.address, 240, 3, 256), (Mode.READ, a.address, 240, 3, 256), (Mode.READ, b.address, 240, 3, 256)
+    }  # fmt: skip
+
+
+def test_access_far_outside_is_a_fault_with_its_row_in_the_trace():
+    bench = Bench("a2a3")
+    tile = bench.tile("f32", 4, 64)
+    with pytest.raises(Fault):
+        bench.issue("tadd", tile.at(1 << 24), tile, tile)
+    assert len(bench.trace().rows) == 1
+
+
+def test_overrun_within_the_guard_runs():
+    bench = Bench("a2a3")
+    capacity = bench.profile.spaces["UB"].capacity
+    src = bench.tile("f32", 4, 64, np.ones((4, 64)))
+    bench.issue("tadd", src.at(capacity - 512), src, src)
+    assert bench.core.view(src.at(capacity - 512).region())[3, 63] == 2
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    rows=st.integers(2, 5), length=st.integers(1, 40), dst=st.integers(0, 300), src=st.integers(0, 300),
+    tmp=st.integers(0, 300), dst_stride=st.integers(0, 64), src_stride=st.integers(0, 64), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_grouped_rows_equal_the_loop(rows, length, dst, src, tmp, dst_stride, src_stride, seed):
+    """Whatever overlaps whatever: the memory after the group is the memory after the chip's loop."""
+    data = np.random.default_rng(seed).integers(0, 256, 1024, dtype=np.uint8)
+    steps = [
+        Step(COPY, (at(tmp), at(src), length), rows, (0, src_stride, 0)),
+        Step(INCREMENT, (at(tmp), at(tmp), length), rows, (0, 0, 0)),
+        Step(COPY, (at(dst), at(tmp), length), rows, (dst_stride, 0, 0)),
+    ]
+    grouped, looped = Bench("a2a3"), Bench("a2a3")
+    for bench in (grouped, looped):
+        bench.memory()[:1024] = data
+    grouped.machine._run_group(grouped.core, Group(steps, private=(Space.UB, tmp, length)), 1, -1)
+    for row in range(rows):
+        for step in steps:
+            args = tuple(a._replace(offset=a.offset + row * s) if s else a for a, s in zip(step.args, step.strides))
+            looped.machine.issue(looped.core, step.instruction, args, 1)
+    assert np.array_equal(grouped.memory()[:1024], looped.memory()[:1024])
+
+
+def test_independent_rows_are_one_trace_row_a_step():
+    bench = Bench("a2a3")
+    steps = [
+        Step(COPY, (at(0x400), at(0), 32), 4, (0, 64, 0)),
+        Step(COPY, (at(0x800), at(0x400), 32), 4, (64, 0, 0)),
+    ]
+    bench.machine._run_group(bench.core, Group(steps, private=(Space.UB, 0x400, 32)), 1, -1)
+    trace = bench.trace()
+    assert len(trace.rows) == 2
+    assert trace.rows["work"].tolist() == [4, 4]
