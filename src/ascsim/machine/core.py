@@ -30,13 +30,18 @@ CATALOGUE.add(
 
 
 class Touch(NamedTuple):
-    """One operand's access: which operand, how, which bytes; ``mask`` is a lane mask of a register store."""
+    """One operand's access: which operand, how, which bytes; ``mask`` is a lane mask of a register store.
+
+    ``used`` is False for bytes that are fetched but have no part in the result: they are in the trace, but no row of a
+    group depends on them.
+    """
 
     operand: int
     mode: int
     region: Region
     align: int = 0
     mask: np.ndarray | None = None
+    used: bool = True
 
 
 class Finding(NamedTuple):
@@ -93,7 +98,7 @@ class Instruction(Protocol):
         """Carry it out; returns what it yields (registers, scalars)."""
 
     def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
-        """Warnings that depend on the data, after the call."""
+        """Warnings that depend on the data the call is about to read. Not asked of the steps of an expansion."""
 
 
 class Memory:
@@ -122,13 +127,20 @@ class Memory:
         )
 
 
+ALL_ONES = (1 << 64) - 1
+
+
 @dataclass
 class CoreState:
-    """What instructions of a core share beside memory: the vector mask and its mode."""
+    """What instructions of a core share beside memory.
 
-    mask: np.ndarray = field(default_factory=lambda: np.ones(128, np.uint8))
+    ``mask`` holds the vector mask's high and low words: in normal mode one bit a lane of a repeat, in counter mode the
+    low word is how many elements the whole call works on. ``pad`` are the bits that padding copies fill with.
+    """
+
+    mask: tuple[int, int] = (ALL_ONES, ALL_ONES)
     counter_mode: bool = False
-    mask_count: int = 0
+    pad: int = 0
 
 
 class Core:
@@ -221,9 +233,12 @@ class Machine:
             return self._run(core, instruction, args, site, -1, findings)
         row = self._write_row(core, instruction, args, (), site, -1)
         self._note_findings(findings, row, site)
+        try:
+            self._note_findings(instruction.observe(core, args, []), row, site)
+        except ValueError as error:
+            raise self._fault(instruction, [], site, row, error) from error
         for group in groups:
             self._run_group(core, group, site, row)
-        self._note_findings(instruction.observe(core, args, []), row, site)
         return None
 
     def _run(
@@ -236,11 +251,11 @@ class Machine:
         row = self._write_row(core, instruction, args, touches, site, parent)
         self._note_findings(findings, row, site)
         try:
-            result = instruction.perform(core, args, touches)
+            if parent < 0:
+                self._note_findings(instruction.observe(core, args, touches), row, site)
+            return instruction.perform(core, args, touches)
         except ValueError as error:
             raise self._fault(instruction, touches, site, row, error) from error
-        self._note_findings(instruction.observe(core, args, touches), row, site)
-        return result
 
     def _run_group(self, core: Core, group: Group, site: int, parent: int) -> None:
         rows = max(step.rows for step in group.steps)
@@ -263,6 +278,8 @@ class Machine:
         for step in group.steps:
             touches = sorted(step.instruction.touches(core, step.args), key=lambda t: t.mode)  # reads first
             for touch in touches:
+                if not touch.used:
+                    continue
                 region = _over_rows(touch, step)
                 low, high = region.bounds()
                 interval = (region.space, low, high)

@@ -37,6 +37,8 @@ class Region(NamedTuple):
         """The first byte and one past the last byte touched."""
         low = high = 0
         for count, stride in self.dims:
+            if not count:
+                return self.start, self.start
             reach = (count - 1) * stride
             if reach > 0:
                 high += reach
