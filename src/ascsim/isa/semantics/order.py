@@ -1,8 +1,8 @@
 """Raw element bits as ranks: unsigned numbers that ascend with the value.
 
-A rank is a uint32 whatever the element's width: narrower elements fill its high bits, so that one rule serves 8, 16 and
-32 bits. Ranks are one to one with the bits; -0 ranks directly below +0. The sign of a NaN is its rank: negative NaNs lie
-below -infinity, positive ones above +infinity, each in the order of its payload.
+A rank is a uint32 whatever the element's width: narrower elements fill its high bits, so that one rule serves 8, 16
+and 32 bits. Ranks are one to one with the bits; -0 ranks directly below +0. The sign of a NaN is its rank: negative
+NaNs lie below -infinity, positive ones above +infinity, and the larger the payload the further out.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ UNSIGNED, SIGNED, F32, F16, BF16 = range(5)
 INFINITY_BITS = (0, 0, 0x7F800000, 0x7C00, 0x7F80)
 """The bits of +infinity by order; 0 for integers."""
 
+_MAGNITUDE = (0, 0, 0x7FFFFFFF, 0x7FFF, 0x7FFF)
 _SIGN = np.uint32(0x80000000)
 
 
@@ -43,11 +44,9 @@ def bits_of_rank(ranks: np.ndarray, order: int, itemsize: int) -> np.ndarray:
 
 def is_nan(bits: np.ndarray, order: int) -> np.ndarray:
     """Which raw elements are NaN (bool, the shape of ``bits``); none, where ``order`` says integers."""
-    magnitude = bits.astype(np.uint32) << np.uint32(33 - 8 * bits.itemsize)
-    infinity = np.uint32(INFINITY_BITS[order]) << np.uint32(33 - 8 * bits.itemsize)
-    return (magnitude > infinity) & (infinity > np.uint32(0))
+    return (bits & np.uint32(_MAGNITUDE[order])) > np.uint32(INFINITY_BITS[order])
 
 
 def has_nan(bits: np.ndarray, order: int) -> bool:
     """True if some raw element is NaN."""
-    return np.any(is_nan(bits, order))
+    return bool(np.any(is_nan(bits, order)))

@@ -17,7 +17,7 @@ _HIGH = np.uint64(32)
 def value_rank(bits: np.ndarray, order: int) -> np.ndarray:
     """Ranks as in :func:`~ascsim.isa.semantics.order.rank`, but -0 and +0 of a float share one."""
     ranks = rank(bits, order)
-    if order == UNSIGNED or order == SIGNED:
+    if order in (UNSIGNED, SIGNED):
         return ranks
     return ranks + (ranks == _ZERO_RANK - np.uint32(1)).astype(np.uint32)
 
@@ -35,7 +35,7 @@ def sort_blocks(bits: np.ndarray, indices: np.ndarray, order: int) -> tuple[np.n
     keys = np.sort(((~ranks).astype(np.uint64) << _HIGH) | indices)
     ranked = ~(keys >> _HIGH).astype(np.uint32)
     sorted_bits = bits_of_rank(ranked, order, bits.itemsize).astype(bits.dtype)
-    if order != UNSIGNED and order != SIGNED:
+    if order not in (UNSIGNED, SIGNED):
         _restore_zeros(sorted_bits, ranked, bits, ranks, indices)
     return sorted_bits, keys.astype(np.uint32)
 
@@ -43,15 +43,21 @@ def sort_blocks(bits: np.ndarray, indices: np.ndarray, order: int) -> tuple[np.n
 def _restore_zeros(
     sorted_bits: np.ndarray, ranked: np.ndarray, bits: np.ndarray, ranks: np.ndarray, indices: np.ndarray
 ) -> None:
-    """Give the zeros in ``sorted_bits`` the signs that ``bits`` has: their shared rank has lost them."""
+    """Give the zeros in ``sorted_bits`` the signs that ``bits`` has: their shared rank has lost them.
+
+    The zeros are sorted once more, by block, index and position (of 26, 32 and 5 bits), each taking its sign along.
+    """
     flat_bits = bits.copy().reshape(-1)
     before = np.flatnonzero((ranks == _ZERO_RANK).reshape(-1))
-    if not np.any(flat_bits[before]):
+    negative = flat_bits[before] != 0
+    if not np.any(negative):
         return
-    block = (before // bits.shape[-1]).astype(np.uint64) << _HIGH
-    by_index = np.argsort(block | indices.copy().reshape(-1)[before], kind="mergesort")
+    block, position = before // bits.shape[-1], before % bits.shape[-1]
+    place = (block.astype(np.uint64) << np.uint64(38)) | (position.astype(np.uint64) << np.uint64(1))
+    index = indices.copy().reshape(-1)[before].astype(np.uint64) << np.uint64(6)
+    signs = np.sort(place | index | negative) & np.uint64(1)
     after = np.flatnonzero((ranked == _ZERO_RANK).reshape(-1))
-    sorted_bits.reshape(-1)[after] = flat_bits[before][by_index]
+    sorted_bits.reshape(-1)[after] = signs << np.uint64(8 * bits.itemsize - 1)
 
 
 def depends_on_tie_rule(bits: np.ndarray, indices: np.ndarray, order: int) -> bool:
@@ -67,7 +73,7 @@ def depends_on_tie_rule(bits: np.ndarray, indices: np.ndarray, order: int) -> bo
     by_position = indices.copy().reshape(-1)[rows + (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)]
     ranks = keys >> _HIGH
     tied = (ranks[1:] == ranks[:-1]) & (rows[1:] == rows[:-1])
-    return np.any(tied & (by_position[1:] < by_position[:-1]))
+    return bool(np.any(tied & (by_position[1:] < by_position[:-1])))
 
 
 def pack_pairs(bits: np.ndarray, indices: np.ndarray) -> np.ndarray:

@@ -1,0 +1,118 @@
+"""Lane-wise arithmetic, comparison and selection, on arrays of any shape and on the scalars of a compiled loop.
+
+Integers wrap. That is the chips' default: bit 53 of CTRL, which is 0, chooses truncation (SetCtrlSpr.md), and the pages
+of the A5's multiply and absolute say so themselves. Floats are float32 (narrow ones widened; the caller rounds the
+result) and follow IEEE 754.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_ONE = np.float32(1)
+
+
+def add(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a + b``."""
+    return a + b
+
+
+def subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a - b``."""
+    return a - b
+
+
+def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a * b``."""
+    return a * b
+
+
+def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The larger of two integers."""
+    return np.maximum(a, b)
+
+
+def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The smaller of two integers."""
+    return np.minimum(a, b)
+
+
+def float_maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The larger of two floats; NaN where either is NaN; +0 is larger than -0.
+
+    Sources: asc_max.md (zeros), vmax.md of the PTO manual (NaN).
+    """
+    sign = np.maximum(np.copysign(_ONE, a), np.copysign(_ONE, b))
+    return np.copysign(np.maximum(a, b), sign)
+
+
+def float_minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The smaller of two floats; NaN where either is NaN; -0 is smaller than +0 (asc_min.md, vmin.md)."""
+    sign = np.minimum(np.copysign(_ONE, a), np.copysign(_ONE, b))
+    return np.copysign(np.minimum(a, b), sign)
+
+
+def negate(a: np.ndarray) -> np.ndarray:
+    """``-a``; the most negative integer stays."""
+    return -a
+
+
+def absolute(a: np.ndarray) -> np.ndarray:
+    """``|a|``; the most negative integer stays (Abs.md: truncated, not saturated)."""
+    return np.abs(a)
+
+
+def equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a == b``; false where either is NaN; -0 equals +0 (asc_eq.md)."""
+    return a == b
+
+
+def not_equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a != b``; true where either is NaN (asc_ne_scalar.md)."""
+    return a != b
+
+
+def less(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a < b``; false where either is NaN."""
+    return a < b
+
+
+def less_equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a <= b``; false where either is NaN."""
+    return a <= b
+
+
+def greater(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a > b``; false where either is NaN (asc_gt_scalar.md)."""
+    return a > b
+
+
+def greater_equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a >= b``; false where either is NaN (asc_ge_scalar.md)."""
+    return a >= b
+
+
+def select(mask: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a`` where ``mask`` (0/1) is 1, else ``b``: raw unsigned bits, which keep every NaN and zero as it is."""
+    return b ^ ((a ^ b) * mask)  # no branch, so that arrays and scalars share it
+
+
+def duplicate(source: np.ndarray, lanes: int) -> np.ndarray:
+    """The first element of ``source`` in ``lanes`` lanes."""
+    return np.full(lanes, source[0], source.dtype)
+
+
+def arange(start: np.ndarray, lanes: int) -> np.ndarray:
+    """``start, start + 1, ...`` in ``lanes`` lanes; ``start`` is an array of one element, whose type the result has.
+
+    Integers wrap (asc_arange.md).
+    """
+    return start + np.arange(lanes).astype(start.dtype)
+
+
+def arange_descending(start: np.ndarray, lanes: int) -> np.ndarray:
+    """``start + lanes - 1, ..., start + 1, start``: what asc_arange.md says of the descending order.
+
+    Disputed: vci.md of the PTO manual counts down from ``start`` itself.
+    """
+    return start + np.arange(lanes)[::-1].astype(start.dtype)

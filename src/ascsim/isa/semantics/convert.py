@@ -1,0 +1,277 @@
+"""Conversions between element types: every rounding mode, with and without saturation, exact.
+
+Floats are float32, or the raw bits of f16 and bf16 (uint16). Integers come as arrays of their type and leave as int64
+within the target's range, for the caller to narrow.
+
+How a value that does not fit is handled (Cast.md and rounding_mode.md of the Ascend C documentation):
+
+=================  ==================================================  ================================
+target             not saturating                                      saturating
+=================  ==================================================  ================================
+narrower float     infinity of its sign; infinities and NaN stay       largest finite value; NaN gives 0
+integer            the low bits of the rounded integer; an infinity    the nearest limit; NaN gives 0
+                   gives the limit of its side, NaN gives 0
+=================  ==================================================  ================================
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+NONE, RINT, ROUND, FLOOR, CEIL, TRUNC, ODD = range(7)
+"""Rounding modes, numbered as PTO's ``RoundMode`` (the Ascend C enumeration has FLOOR, CEIL, ROUND as 2, 3, 4).
+
+``RINT``: to nearest, ties to even. ``ROUND``: to nearest, ties away from zero. ``ODD``: an inexact result is the odd
+one of its two neighbours (precision_conversion.md). ``NONE``: the pair's default, see :data:`CONVERSIONS`.
+"""
+
+_SIGN = np.uint32(0x80000000)
+_MAGNITUDE = np.uint32(0x7FFFFFFF)
+_INFINITY = np.uint32(0x7F800000)
+_FRACTION = np.uint32(0x007FFFFF)
+_QUIET_BIT = np.uint32(0x00400000)
+
+
+def round_bits(source: np.ndarray, drop: np.ndarray, negative: np.ndarray, mode: int) -> np.ndarray:
+    """``source`` (unsigned magnitudes) without its lowest ``drop`` bits (at least 1; same type), rounded.
+
+    ``negative`` (bool) gives the directions of FLOOR and CEIL. NONE is RINT.
+    """
+    one = np.ones_like(source)
+    kept = source >> drop
+    rest = source - (kept << drop)
+    half = one << (drop - one)
+    if mode == ROUND:
+        up = rest >= half
+    elif mode == FLOOR:
+        up = negative & (rest != 0)
+    elif mode == CEIL:
+        up = ~negative & (rest != 0)
+    elif mode == TRUNC:
+        up = rest < 0
+    elif mode == ODD:
+        up = (rest != 0) & ((kept & one) == 0)
+    else:
+        up = (rest > half) | ((rest == half) & ((kept & one) == one))
+    return kept + up
+
+
+# Float to float
+
+
+def f16_bits_to_f32(bits: np.ndarray) -> np.ndarray:
+    """f16 (uint16) widened to float32; exact, subnormals and the payloads of NaNs too."""
+    wide = bits.astype(np.uint32)
+    scaled = ((wide & np.uint32(0x7FFF)) << np.uint32(13)).view(np.float32) * np.float32(2.0**112)
+    magnitude = scaled.view(np.uint32) | np.where((wide & np.uint32(0x7C00)) == 0x7C00, _INFINITY, np.uint32(0))
+    return (magnitude | ((wide & np.uint32(0x8000)) << np.uint32(16))).view(np.float32)
+
+
+def bf16_bits_to_f32(bits: np.ndarray) -> np.ndarray:
+    """bf16 (uint16) widened to float32; exact."""
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def f32_to_f16_bits(x: np.ndarray, mode: int, saturate: bool) -> np.ndarray:
+    """float32 to f16 (uint16).
+
+    Out of range is what rounds to more than 65504 when the exponent has no limit, in every mode (rounding_mode.md says
+    infinity without a word on directed modes). Assumed: a NaN keeps its sign and upper payload and becomes quiet.
+    """
+    bits = np.ascontiguousarray(x).view(np.uint32)
+    magnitude = bits & _MAGNITUDE
+    # Below 2**-14 f16 is subnormal, in steps of 2**-24: the significand moves right by as much as the exponent lacks.
+    exponent = magnitude >> np.uint32(23)
+    significand = (magnitude & _FRACTION) | np.where(exponent == 0, np.uint32(0), _FRACTION + np.uint32(1))
+    tiny = exponent < 113
+    shift = np.minimum(np.where(tiny, np.uint32(126) - exponent, np.uint32(13)), np.uint32(26))
+    source = np.where(tiny, significand, np.where(tiny, magnitude, magnitude - np.uint32(112 << 23)))
+    rounded = round_bits(source, shift, bits >= _SIGN, mode)
+    return _limited(rounded, bits, np.uint32(0x7BFF), np.uint32(13), saturate)
+
+
+def f32_to_bf16_bits(x: np.ndarray, mode: int, saturate: bool) -> np.ndarray:
+    """float32 to bf16 (uint16); out of range and NaN as in :func:`f32_to_f16_bits`."""
+    bits = np.ascontiguousarray(x).view(np.uint32)
+    magnitude = bits & _MAGNITUDE
+    rounded = round_bits(magnitude, np.full_like(magnitude, 16), bits >= _SIGN, mode)
+    return _limited(rounded, bits, np.uint32(0x7F7F), np.uint32(16), saturate)
+
+
+def _limited(rounded: np.ndarray, bits: np.ndarray, largest: np.uint32, drop: np.uint32, saturate: bool) -> np.ndarray:
+    """Rounded magnitudes as uint16 with overflow, NaN and sign put right.
+
+    ``bits`` is the float32, ``largest`` the largest finite magnitude (the next is infinity), ``drop`` how far a
+    float32's payload moves.
+    """
+    nan = (bits & _MAGNITUDE) > _INFINITY
+    sign = (bits & _SIGN) >> np.uint32(16)
+    if saturate:
+        return np.where(nan, np.uint32(0), np.minimum(rounded, largest) | sign).astype(np.uint16)
+    magnitude = np.where(rounded > largest, np.uint32(largest + 1), rounded)
+    quiet = np.uint32(largest + 1) | (((bits | _QUIET_BIT) & _FRACTION) >> drop)
+    return (np.where(nan, quiet, magnitude) | sign).astype(np.uint16)
+
+
+def narrow_f16(x: np.ndarray) -> np.ndarray:
+    """float32 to f16 (uint16) as IEEE 754 rounds a result: to nearest even, overflow to infinity."""
+    return f32_to_f16_bits(x, RINT, False)
+
+
+def narrow_bf16(x: np.ndarray) -> np.ndarray:
+    """float32 to bf16 (uint16) as IEEE 754 rounds a result."""
+    return f32_to_bf16_bits(x, RINT, False)
+
+
+def round_to_integer(x: np.ndarray, mode: int) -> np.ndarray:
+    """float32 rounded to whole numbers, in float64; signed zeros, infinities and NaN stay. NONE is RINT.
+
+    It is TCVT from f32 to f32 (and ``vtrc``, ``asc_rint`` and its kin) but for the return to float32, which is exact.
+    """
+    wide = x.astype(np.float64)
+    size = np.abs(wide)
+    if mode == ROUND:
+        rounded = np.floor(size + 0.5)
+    elif mode == FLOOR:
+        rounded = np.abs(np.floor(wide))
+    elif mode == CEIL:
+        rounded = np.abs(np.ceil(wide))
+    elif mode == TRUNC:
+        rounded = np.floor(size)
+    elif mode == ODD:
+        rounded = np.where(np.floor(size) == size, size, 2.0 * np.floor(size * 0.5) + 1.0)
+    else:
+        rounded = np.rint(size)
+    return np.copysign(rounded, wide)
+
+
+# Float to integer and back
+
+
+def float_to_int(x: np.ndarray, mode: int, saturate: bool, low: int, high: int) -> np.ndarray:
+    """float32 to an integer type with limits ``low`` and ``high``: int64 values. NONE is TRUNC.
+
+    Source of the default: TCvt.hpp of a2a3 and a5 truncate floats to integers in every mode they do not know.
+    """
+    if mode in (NONE, ODD):
+        mode = TRUNC
+    whole = round_to_integer(x, mode)
+    beyond = np.float64(high) + 1.0
+    span = beyond - np.float64(low)
+    if not saturate:
+        finite = np.abs(whole) < np.inf
+        wrapped = np.fmod(np.where(finite, whole, 0.0), span)
+        wrapped = np.where(wrapped >= beyond, wrapped - span, wrapped)
+        wrapped = np.where(wrapped < low, wrapped + span, wrapped)
+        whole = np.where(finite, wrapped, whole)
+    within = (whole >= low) & (whole < beyond)
+    number = np.where(within, whole, 0.0).astype(np.int64)
+    number = np.where(whole >= beyond, np.int64(high), number)
+    return np.where(whole < low, np.int64(low), number)
+
+
+def float_to_int_by_way_of_i32(x: np.ndarray, mode: int, low: int, high: int) -> np.ndarray:
+    """float32 to a narrow integer type as TCVT does without saturation: saturated to int32, then its low bits.
+
+    So an infinity gives -1 or 0 where one instruction gives a limit. Source: the ``NonSatTorch`` paths of TCvt.hpp
+    (a2a3 and a5) for f32 to i16, f16 to i16 and f16 to i8.
+    """
+    return int_to_int(float_to_int(x, mode, True, -(2**31), 2**31 - 1), False, low, high)
+
+
+def int_to_f32(values: np.ndarray, mode: int) -> np.ndarray:
+    """Integers of at most 32 bits to float32; only 32-bit ones need the rounding mode. NONE is RINT."""
+    bits = values.astype(np.float64).view(np.uint64)
+    negative = bits >= np.uint64(1 << 63)
+    magnitude = bits & np.uint64((1 << 63) - 1)
+    rounded = round_bits(magnitude, np.full_like(magnitude, 29), negative, mode)
+    rebased = np.where(magnitude == 0, np.uint64(0), rounded - np.uint64((1023 - 127) << 23))
+    return (rebased.astype(np.uint32) | np.where(negative, _SIGN, np.uint32(0))).view(np.float32)
+
+
+def int_to_int(values: np.ndarray, saturate: bool, low: int, high: int) -> np.ndarray:
+    """Integers to a type with limits ``low`` and ``high``, int64 values: the nearest limit, or the low bits."""
+    wide = values.astype(np.int64)
+    if saturate:
+        return np.minimum(np.maximum(wide, np.int64(low)), np.int64(high))
+    kept = np.int64(high) - np.int64(low)  # all ones: the width of the type
+    low_bits = wide & kept
+    return np.where(low_bits > high, low_bits - kept - 1, low_bits)
+
+
+# Registers: where the lanes of the narrower type are
+
+
+def take_part(lanes: np.ndarray, part: int, ratio: int) -> np.ndarray:
+    """The lanes a widening conversion reads: number ``part`` of every ``ratio`` (PART_EVEN is 0, PART_ODD 1)."""
+    return lanes[part::ratio].copy()
+
+
+def place_part(lanes: np.ndarray, part: int, ratio: int) -> np.ndarray:
+    """What a narrowing conversion writes: ``lanes`` at number ``part`` of every ``ratio``, zeros elsewhere."""
+    placed = np.zeros(lanes.size * ratio, lanes.dtype)
+    placed[part::ratio] = lanes
+    return placed
+
+
+def register_half_to_float(bits: np.ndarray, active: np.ndarray, part: int) -> np.ndarray:
+    """128 lanes of f16 (uint16) to 64 of float32: the even ones (``part`` 0) or the odd ones (1).
+
+    ``active`` is 0/1 for each of the 128 source lanes; the result of an inactive one is 0 (asc_half2float.md: the plain
+    form reads even lanes, ``_v2`` odd ones).
+    """
+    values = f16_bits_to_f32(take_part(bits, part, 2))
+    return np.where(take_part(active, part, 2) != 0, values, np.float32(0))
+
+
+def register_float_to_half(x: np.ndarray, active: np.ndarray, mode: int, saturate: bool, part: int) -> np.ndarray:
+    """64 lanes of float32 to 128 of f16 (uint16), of which the even (``part`` 0) or the odd (1) are written, others 0.
+
+    ``active`` is 0/1 for each of the 64 source lanes; the result of an inactive one is 0. Source: asc_float2half.md
+    (the plain form writes even lanes, ``_v2`` odd ones; ``_sat`` saturates).
+    """
+    return place_part(np.where(active != 0, f32_to_f16_bits(x, mode, saturate), np.uint16(0)), part, 2)
+
+
+class Conversion(NamedTuple):
+    """A pair of element types: what TCVT does with it when it is not told.
+
+    ``family`` names the function: ``widen``, ``narrow`` (float to float), ``whole`` (f32 to f32), ``to_int``,
+    ``from_int`` or ``int``. ``default_rounding`` is what CAST_NONE means, ``modes`` which modes an instruction has (one
+    it lacks is its default), ``saturates`` the default of the form without a SaturationMode.
+    """
+
+    source: str
+    target: str
+    family: str
+    default_rounding: int
+    modes: tuple[int, ...]
+    saturates: bool
+
+
+_NEAREST_AND_DIRECTED = (RINT, ROUND, FLOOR, CEIL, TRUNC)
+
+CONVERSIONS: tuple[Conversion, ...] = (
+    Conversion("f32", "f32", "whole", RINT, _NEAREST_AND_DIRECTED, True),
+    Conversion("f32", "f16", "narrow", RINT, (*_NEAREST_AND_DIRECTED, ODD), True),
+    Conversion("f32", "bf16", "narrow", RINT, _NEAREST_AND_DIRECTED, True),
+    Conversion("f32", "i32", "to_int", TRUNC, _NEAREST_AND_DIRECTED, True),
+    Conversion("f32", "i16", "to_int", TRUNC, _NEAREST_AND_DIRECTED, False),
+    Conversion("f32", "i64", "to_int", TRUNC, _NEAREST_AND_DIRECTED, True),
+    Conversion("f16", "f32", "widen", RINT, (), True),
+    Conversion("f16", "i32", "to_int", TRUNC, _NEAREST_AND_DIRECTED, True),
+    Conversion("f16", "i16", "to_int", TRUNC, _NEAREST_AND_DIRECTED, False),
+    Conversion("f16", "i8", "to_int", TRUNC, _NEAREST_AND_DIRECTED, False),
+    Conversion("f16", "u8", "to_int", TRUNC, _NEAREST_AND_DIRECTED, False),
+    Conversion("bf16", "f32", "widen", RINT, (), True),
+    Conversion("bf16", "i32", "to_int", TRUNC, _NEAREST_AND_DIRECTED, True),
+    Conversion("i32", "f32", "from_int", RINT, _NEAREST_AND_DIRECTED, True),
+    Conversion("i32", "i16", "int", RINT, (), False),
+    Conversion("i16", "f32", "from_int", RINT, (), True),
+    Conversion("i16", "f16", "from_int", RINT, _NEAREST_AND_DIRECTED, True),
+    Conversion("i8", "f16", "from_int", RINT, (), True),
+    Conversion("u8", "f16", "from_int", RINT, (), True),
+)
+"""TCVT's pairs on both chips. Source: the switches and default overloads of TCvt.hpp (a2a3, a5)."""
