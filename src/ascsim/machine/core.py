@@ -7,15 +7,17 @@ trace; semantics. An instruction is anything with the :class:`Instruction` proto
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Severity, Site
+from ascsim.machine import groups
 from ascsim.machine.autosync import AutoSync
+from ascsim.machine.groups import Group, Step, Touch
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
-from ascsim.machine.trace import Kind, Mode, Sink, pack_access, pack_row
+from ascsim.machine.trace import Kind, Sink, pack_access, pack_row
 from ascsim.machine.words import Pipe, Space
 from ascsim.profiles import Profile
 
@@ -29,21 +31,6 @@ CATALOGUE.add(
 )  # fmt: skip
 
 
-class Touch(NamedTuple):
-    """One operand's access: which operand, how, which bytes; ``mask`` is a lane mask of a register store.
-
-    ``used`` is False for bytes that are fetched but have no part in the result: they are in the trace, but no row of a
-    group depends on them.
-    """
-
-    operand: int
-    mode: int
-    region: Region
-    align: int = 0
-    mask: np.ndarray | None = None
-    used: bool = True
-
-
 class Finding(NamedTuple):
     """What a rule found at issue time, without its site."""
 
@@ -52,28 +39,6 @@ class Finding(NamedTuple):
     headline: str
     notes: tuple[str, ...] = ()
     mend: str = ""
-
-
-class Step(NamedTuple):
-    """One instruction of an expansion. ``rows``/``strides`` repeat it: argument ``i`` moves ``strides[i]`` bytes a row."""
-
-    instruction: Instruction
-    args: tuple
-    rows: int = 1
-    strides: tuple[int, ...] = ()
-
-
-@dataclass
-class Group:
-    """Steps that run row after row: ``for each row: step, step, ...``.
-
-    The machine runs each step over all rows at once where that cannot be told from the chip's order: no step writes
-    what another row reads, except the ``private`` window, a scratch that each row fills before it reads it.
-    """
-
-    steps: list[Step]
-    private: tuple[int, int, int] | None = None
-    """(space, start, length) of the scratch."""
 
 
 class Instruction(Protocol):
@@ -262,47 +227,12 @@ class Machine:
         if rows == 1:
             for step in group.steps:
                 self._run(core, step.instruction, step.args, site, parent)
-        elif self._rows_are_independent(core, group):
+        elif groups.rows_are_independent(core, group):
             self._run_rows_at_once(core, group, site, parent)
         else:
             for row in range(rows):
                 for step in group.steps:
-                    self._run(core, step.instruction, _moved(step, row), site, parent)
-
-    def _rows_are_independent(self, core: Core, group: Group) -> bool:
-        """No row reads what another row writes, and rows write apart; in the private window, each row reads only what
-        it has written itself or what nobody writes."""
-        outside: list[tuple[int, int, int, int]] = []
-        filled: list[tuple[int, int]] = []
-        leftovers: list[tuple[int, int]] = []
-        for step in group.steps:
-            touches = sorted(step.instruction.touches(core, step.args), key=lambda t: t.mode)  # reads first
-            for touch in touches:
-                if not touch.used:
-                    continue
-                region = _over_rows(touch, step)
-                low, high = region.bounds()
-                interval = (region.space, low, high)
-                if not group.private or not _overlaps(interval, group.private):
-                    outside.append((touch.mode, *interval))
-                elif not _inside(interval, group.private) or step.strides[touch.operand] or touch.mask is not None:
-                    return False
-                elif touch.mode == Mode.WRITE:
-                    filled = _merged([*filled, (low, high)]) if touch.region.dims == () else filled
-                    outside.append((0, *interval))
-                else:
-                    leftovers += _without((low, high), filled)
-        if any(_meets(left, (low, high)) for left in leftovers for mode, _, low, high in outside if mode == 0):
-            return False
-        apart = [one for one in outside if one[0]]
-        for number, (mode, space, low, high) in enumerate(apart):
-            others = apart if mode == Mode.WRITE else ()
-            for other, (_, s, lo, hi) in enumerate(others):
-                if other != number and space == s and _meets((low, high), (lo, hi)):
-                    return False
-        return all(_rows_apart(step, touch) for step in group.steps for touch in step.instruction.touches(core, step.args)
-                   if touch.mode == Mode.WRITE and not (group.private and _inside(
-                       (touch.region.space, *touch.region.bounds()), group.private)))  # fmt: skip
+                    self._run(core, step.instruction, groups.moved(step, row), site, parent)
 
     def _run_rows_at_once(self, core: Core, group: Group, site: int, parent: int) -> None:
         rows = max(step.rows for step in group.steps)
@@ -315,12 +245,12 @@ class Machine:
         for step in group.steps:
             touches = []
             for touch in step.instruction.touches(core, step.args):
-                touches.append(touch._replace(region=_over_rows(touch, step)))
+                touches.append(touch._replace(region=groups.over_rows(touch, step)))
             if self.auto_sync is not None:
                 self.auto_sync.before(core, step.instruction.row_fields(core, step.args), touches, site)
             row = self._write_row(core, step.instruction, step.args, touches, site, parent, step.rows)
             if scratch is not None and group.private:
-                touches = [_redirected(touch, group.private) for touch in touches]
+                touches = [groups.redirected(touch, group.private) for touch in touches]
                 core.memories[-1] = scratch
             try:
                 step.instruction.perform(core, step.args, touches)
@@ -408,79 +338,6 @@ def _object_note(value: Tile | GlobalTensor | Pointer) -> dict[str, Any]:
     else:
         note |= {"type": "buffer", "space": value.space}
     return note
-
-
-def _moved(step: Step, row: int) -> tuple:
-    """The step's arguments for one row."""
-    return tuple(
-        arg._replace(offset=arg.offset + row * stride) if stride else arg
-        for arg, stride in zip(step.args, step.strides, strict=True)
-    )
-
-
-def _over_rows(touch: Touch, step: Step) -> Region:
-    if step.rows == 1:
-        return touch.region
-    return touch.region.over(step.rows, step.strides[touch.operand])
-
-
-def _inside(interval: tuple[int, int, int], window: tuple[int, int, int]) -> bool:
-    space, low, high = interval
-    return space == window[0] and low >= window[1] and high <= window[1] + window[2]
-
-
-def _overlaps(interval: tuple[int, int, int], window: tuple[int, int, int]) -> bool:
-    space, low, high = interval
-    return space == window[0] and low < window[1] + window[2] and high > window[1]
-
-
-def _meets(a: tuple[int, int], b: tuple[int, int]) -> bool:
-    return a[0] < b[1] and b[0] < a[1]
-
-
-def _merged(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for low, high in sorted(intervals):
-        if merged and low <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
-        else:
-            merged.append((low, high))
-    return merged
-
-
-def _without(interval: tuple[int, int], filled: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The parts of the interval that no filled one covers."""
-    low, high = interval
-    left = []
-    for start, end in filled:
-        if start > low:
-            left.append((low, min(start, high)))
-        low = max(low, end)
-        if low >= high:
-            break
-    if low < high:
-        left.append((low, high))
-    return [(a, b) for a, b in left if a < b]
-
-
-def _rows_apart(step: Step, touch: Touch) -> bool:
-    """True when the rows of a written operand do not overlap each other."""
-    low, high = touch.region.bounds()
-    return step.rows == 1 or abs(step.strides[touch.operand]) >= high - low
-
-
-def _redirected(touch: Touch, private: tuple[int, int, int]) -> Touch:
-    """A touch of the private scratch, moved to the scratch copy of its row."""
-    region = touch.region
-    low, high = region.bounds()
-    if not _inside((region.space, low, high), private):
-        return touch
-    (rows, _), *inner = region.dims
-    return touch._replace(
-        region=region._replace(
-            space=-1, start=region.start - private[1], dims=((rows, private[2]), *inner)
-        )
-    )
 
 
 def _split(
