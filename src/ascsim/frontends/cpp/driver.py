@@ -1,0 +1,671 @@
+"""The compiler driver: the vendor's command line, carried out with the host's own compiler.
+
+A source is compiled up to three times: for the host, for AIV and for AIC. The device objects travel inside the host
+object (section ``.ascsim.device``), so that object files, static libraries and build systems work as ever. Linking
+makes one file that is three things: a shared object that the runtime loads, a program that starts the runtime when it
+is executed (``stub.c``), and a carrier of the device images, which stand behind its end (:mod:`.image`).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import ascsim
+from ascsim import profiles
+from ascsim.diagnostics import UserError
+from ascsim.frontends.cpp.arguments import CommandLine, Source, parse
+from ascsim.frontends.cpp.compilers import Compiler, find_compiler
+from ascsim.frontends.cpp.elf import ElfFile, add_section, silence_initialisers
+from ascsim.frontends.cpp.image import (
+    SECTION,
+    Frame,
+    append_images,
+    cache_directory,
+    load_image,
+    unpack_frames,
+    write_atomically,
+)
+from ascsim.frontends.cpp.messages import Message, original_column, parse_messages, render
+from ascsim.frontends.cpp.sources import Prepared, prepare
+from ascsim.profiles import Profile
+
+__all__ = [
+    "BuildOptions",
+    "BuildResult",
+    "CompileError",
+    "LinkError",
+    "build",
+    "compile_program",
+    "load_image",
+    "macros",
+]
+
+HERE = Path(__file__).parent
+HEADERS = HERE / "include"
+PRELUDE = ("ascsim/prelude.hpp", "ascsim/launch.hpp")
+SIDES = {"host": 0, "aiv": 1, "aic": 2}
+
+# What each compilation defines, beside ASCSIM_SIDE and ASCSIM_TU. The chips' own words are those of the vendor's
+# compiler: on the host it defines neither __CCE_AICORE__ nor __NPU_ARCH__. MEMORY_BASE and REGISTER_BASE are what
+# the build files of the PTO library pass. A portable program has one side, which is both cores.
+_ALL_PASSES: dict[str, dict[str, str]] = {
+    "a2a3": {"ASCSIM_PROFILE_A2A3": "1", "ASCSIM_NPU_ARCH": "2201", "MEMORY_BASE": "1"},
+    "a5": {"ASCSIM_PROFILE_A5": "1", "ASCSIM_NPU_ARCH": "3510", "REGISTER_BASE": "1"},
+    "cpu": {"ASCSIM_PROFILE_CPU": "1", "ASCSIM_NPU_ARCH": "0", "__CPU_SIM": "1"},
+}
+_DEVICE_PASSES: dict[tuple[str, str], dict[str, str]] = {
+    ("a2a3", "aiv"): {"__DAV_VEC__": "1", "__DAV_C220_VEC__": "1", "__CCE_AICORE__": "220", "__NPU_ARCH__": "2201"},
+    ("a2a3", "aic"): {"__DAV_CUBE__": "1", "__DAV_C220_CUBE__": "1", "__CCE_AICORE__": "220", "__NPU_ARCH__": "2201"},
+    ("a5", "aiv"): {"__DAV_VEC__": "1", "__DAV_C310_VEC__": "1", "__CCE_AICORE__": "310", "__NPU_ARCH__": "3510"},
+    ("a5", "aic"): {"__DAV_CUBE__": "1", "__DAV_C310_CUBE__": "1", "__CCE_AICORE__": "310", "__NPU_ARCH__": "3510"},
+    ("cpu", "aiv"): {"__DAV_VEC__": "1", "__DAV_CUBE__": "1"},
+    ("cpu", "host"): {"__DAV_VEC__": "1", "__DAV_CUBE__": "1"},
+}
+_MARKS_OF_DEVICE_PASS = {"__CCE_IS_AICORE__": "1"}
+
+# Kernels are found by address and name: no two may be merged, none may be shared between images.
+_POSITION = ("-fPIC", "-fno-semantic-interposition")
+_OF_GCC = ("-fno-gnu-unique", "-fno-ipa-icf")
+_OF_ZIG = ("-fno-sanitize=undefined",)
+_OF_DEVICE = ("-O1", "-g", "-fno-strict-aliasing", "-w")
+# The host sees device functions without their bodies.
+_OF_BLANKED_HOST = ("-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-const-variable")
+_SCALAR_TRACE = {
+    "gcc": ("-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0"),
+    "clang": ("-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
+    "zig": ("-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
+}
+_CACHED_OBJECTS = 400
+# Libraries that cannot be where a program's main function comes from.
+_SYSTEM_LIBRARIES = ("libstdc++.", "libc++", "libm.", "libgcc_s.", "libc.", "libdl.", "libpthread.", "librt.", "ld-")
+
+
+class CompileError(UserError):
+    """The host compiler refused the user's source. ``text`` is its word in the user's terms, ``raw`` all it printed."""
+
+    def __init__(self, text: str, raw: str) -> None:
+        super().__init__(text, status=1)
+        self.text = text
+        self.raw = raw
+
+
+class LinkError(UserError):
+    """The linker refused; ``raw`` is all it printed."""
+
+    def __init__(self, text: str, raw: str = "") -> None:
+        super().__init__(text, status=1)
+        self.raw = raw
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions:
+    """How to build, beyond the command line.
+
+    Attributes:
+        npu_arch: the profile's name or alias where the command line names none.
+        keep: a directory that gets the rewritten files and the commands.
+        export_kernels: make kernels callable by name (``ascsim_kernel_NAME``), for programs without a host part.
+        scalar_trace: report scalar reads and writes of device code to ``__tsan_*`` functions of the runtime.
+        headers: directories of ascsim's headers.
+        prelude: the headers that every file with device code includes first.
+        runtime_library: a library that defines what programs need of the runtime. With it a name that nobody
+            defines is an error of the linker's; without it one of the loader's.
+        cache: where objects are kept, None for nowhere.
+        compiler: the host compiler; found when None.
+        python: the interpreter that a linked program starts.
+    """
+
+    npu_arch: str | None = None
+    keep: Path | None = None
+    export_kernels: bool = False
+    scalar_trace: bool = False
+    headers: tuple[Path, ...] = (HEADERS,)
+    prelude: tuple[str, ...] = PRELUDE
+    runtime_library: Path | None = None
+    cache: Path | None = field(default_factory=cache_directory)
+    compiler: Compiler | None = None
+    python: str = sys.executable
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What was built. ``messages`` are the compiler's warnings, ``notes`` what ascsim has to say of the options."""
+
+    outputs: tuple[Path, ...]
+    commands: tuple[str, ...]
+    messages: str
+    notes: tuple[str, ...]
+
+
+def macros(profile: str, side: str) -> dict[str, str]:
+    """The macros that a compilation of ``side`` (``host``, ``aiv``, ``aic``) defines for a profile.
+
+    ``profile`` may be empty: a host file that was compiled without an architecture.
+    """
+    found = {"__ASCSIM__": "1", "ASCSIM_SIDE": str(SIDES[side]), **_ALL_PASSES.get(profile, {})}
+    found |= _DEVICE_PASSES.get((profile, side), {})
+    if side != "host" and profile != "cpu":
+        found |= _MARKS_OF_DEVICE_PASS
+    return found
+
+
+def build(arguments: Sequence[str], options: BuildOptions | None = None) -> BuildResult:
+    """Carry out a command line of the vendor's compiler: ``a.asc b.cpp c.o -o main --npu-arch=dav-3510 -Iinc -O2``.
+
+    Raises:
+        UserError: an argument is wrong, or device code is compiled without an architecture.
+        CompileError: the source has errors.
+        LinkError: the program cannot be linked.
+    """
+    return _Build(parse(list(arguments)), options or BuildOptions()).run(list(arguments))
+
+
+def compile_program(
+    sources: Sequence[str | Path],
+    npu_arch: str,
+    *,
+    flags: Sequence[str] = (),
+    output: Path | None = None,
+    shared: bool = False,
+    options: BuildOptions | None = None,
+) -> Path:
+    """Build sources into a program (or a library of kernels, ``shared``) and return its path.
+
+    Without ``output`` the program stands in the cache directory, at a place of its own for these sources and flags, and
+    is linked again only when something changed.
+    """
+    options = options or BuildOptions()
+    if output is None:
+        names = [str(Path(source).absolute()) for source in sources]
+        what = repr((names, npu_arch, tuple(flags), shared, options.export_kernels, options.scalar_trace))
+        place = hashlib.sha256(what.encode()).hexdigest()[:16]
+        output = cache_directory() / "programs" / place / Path(sources[0]).stem
+        output.parent.mkdir(parents=True, exist_ok=True)
+    mode = ["-shared"] if shared else []
+    words = [*map(str, sources), *mode, *flags, "-o", str(output), f"--npu-arch={npu_arch}"]
+    return build(words, options).outputs[0]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One call of the compiler: a side of a unit."""
+
+    side: str
+    command: tuple[str, ...]
+    text: Path
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """What a call left: the object (empty after an error), what was printed, the files it read, the cache key."""
+
+    side: str
+    object: bytes
+    printed: str
+    failed: bool
+    key: str
+    files: tuple[Path, ...]
+
+
+class _Build:
+    """One build: the command line, the compiler, and a directory for what is in between."""
+
+    def __init__(self, line: CommandLine, options: BuildOptions) -> None:
+        self.line = line
+        self.options = options
+        self.compiler = options.compiler or find_compiler()
+        self.commands: list[str] = []
+        self.warnings: list[Message] = []
+        self.keep = line.keep or options.keep
+        name = line.arch or options.npu_arch
+        self.profile: Profile | None = profiles.find(name) if name else None
+        self.work = Path()
+
+    def run(self, arguments: list[str]) -> BuildResult:
+        if self.line.query and not self.line.link:
+            return self._pass_through(arguments)
+        if not self.line.link:
+            raise UserError("there is nothing to build: name a source (.asc, .cpp, ...) or an object file")
+        with tempfile.TemporaryDirectory(prefix="ascsim-") as directory:
+            self.work = Path(directory)
+            outputs = self._outputs()
+        if self.keep is not None:
+            write_atomically(self.keep / "commands.txt", "".join(f"{command}\n" for command in self.commands).encode())
+        return BuildResult(tuple(outputs), tuple(self.commands), render(self.warnings), tuple(self.line.notes))
+
+    def _outputs(self) -> list[Path]:
+        line = self.line
+        if line.mode == "text":
+            return self._texts()
+        if line.mode == "compile":
+            if line.output is not None and len(line.sources) > 1:
+                raise UserError("-c with -o takes one source: give one, or leave out -o")
+            return [self._compile_to(source, line.output or Path(source.path.stem + ".o")) for source in line.sources]
+        objects: dict[Source, tuple[Path, str]] = {}
+        for index, source in enumerate(line.sources):
+            content, key = self._compile(source)
+            place = self.work / f"{index}-{source.path.stem}.o"
+            place.write_bytes(content)
+            objects[source] = (place, key)
+        if line.mode == "archive":
+            return [self._archive([place for place, _ in objects.values()])]
+        return [self._link(objects)]
+
+    def _pass_through(self, arguments: list[str]) -> BuildResult:
+        """A question to the compiler (``--version``) is answered by the compiler."""
+        printed = self._run([*self.compiler.command, *arguments])
+        return BuildResult((), tuple(self.commands), printed.stdout + printed.stderr, ())
+
+    # -- compiling ---------------------------------------------------------------------------------------------------
+
+    def _compile_to(self, source: Source, output: Path) -> Path:
+        content, _ = self._compile(source, output)
+        write_atomically(output.absolute(), content)
+        return output
+
+    def _compile(self, source: Source, output: Path | None = None) -> tuple[bytes, str]:
+        """The host object with its device frames, and a key that changes with any input."""
+        unit = self._prepare(source)
+        if unit is None:
+            compiled = [self._run_job(self._plain_c_job(source))]
+            frames: list[Frame] = []
+        else:
+            sides = self._sides(unit)
+            if sides != ["host"] and self.profile is None:
+                raise UserError(
+                    f"{source.path} has device code: name the chip that it is for, for example --npu-arch=dav-3510"
+                )
+            jobs = [self._job(unit, source, side) for side in sides]
+            with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
+                compiled = list(pool.map(self._run_job, jobs))
+            frames = self._frames(unit, source, compiled)
+        self._report(unit, compiled)
+        if output is not None:
+            self._write_dependencies(output, compiled[0].files, unit)
+        key = "-".join(entry.key for entry in compiled)
+        if not frames:
+            return compiled[0].object, key
+        place = self.work / "framed.o"
+        place.write_bytes(compiled[0].object)
+        add_section(place, SECTION, b"".join(frame.pack() for frame in frames))
+        return place.read_bytes(), key
+
+    def _prepare(self, source: Source) -> Prepared | None:
+        """The unit after the source pass; None for C, which has no launches and no templates to make them of.
+
+        A ``.c`` file is C unless it holds device code (or ``-x`` says otherwise): then it is C++, like any other.
+        """
+        unit = prepare(
+            source.path,
+            self.line.include_dirs,
+            self._overlay(),
+            own_headers=self.options.headers,
+            device_calls_are_launches=self.profile is not None and not self.profile.is_chip,
+            export_kernels=self.options.export_kernels,
+        )
+        if self.keep is not None:
+            for side, text in (("host", unit.host_text), ("device", unit.device_text)):
+                name = f"{source.path.stem}.{side}.cpp"
+                write_atomically(self.keep / name, text.encode("utf-8", "surrogateescape"))
+        return None if source.language == "c" and not unit.has_device_code else unit
+
+    def _overlay(self) -> Path:
+        return (self.options.cache or self.work) / "overlay"
+
+    def _sides(self, unit: Prepared) -> list[str]:
+        """The compilations that a unit needs."""
+        if self.line.host_only or not unit.has_device_code:
+            return ["host"]
+        if self.line.sides is not None and self.profile is not None and self.profile.is_chip:
+            return ["host", *self.line.sides]
+        if self.profile is not None and not self.profile.is_chip:
+            return ["host", "aiv"]
+        return ["host", "aiv", "aic"] if unit.uses_aic else ["host", "aiv"]
+
+    def _job(self, unit: Prepared, source: Source, side: str) -> _Job:
+        line, kind = self.line, self.compiler.kind
+        text = unit.host if side == "host" else unit.device
+        defined = macros(self.profile.name if self.profile else "", side)
+        defined["ASCSIM_TU"] = self._unit_hash(source)
+        prelude = self.options.prelude if unit.has_device_code or source.language == "device" else ()
+        has_standard = any(flag.startswith("-std=") for flag in line.compile_flags)
+        flags = [
+            *_POSITION,
+            *(_OF_GCC if kind == "gcc" else ()),
+            *(_OF_ZIG if kind == "zig" else ()),
+            *(() if has_standard else ("-std=c++17",)),
+            *(f"-D{name}={value}" for name, value in defined.items()),
+            *(word for directory in self.options.headers for word in ("-isystem", str(directory))),
+            *(word for header in prelude for word in ("-include", header)),
+            "-iquote",
+            str(source.path.absolute().parent),
+            *line.compile_flags,
+        ]
+        if side == "host":
+            flags += [*line.host_flags, *(_OF_BLANKED_HOST if unit.has_device_code else ())]
+        else:
+            flags += [*line.device_flags, *_OF_DEVICE, *(_SCALAR_TRACE[kind] if self.options.scalar_trace else ())]
+        command = (*self.compiler.command, *flags, "-x", "c++", str(text))
+        return _Job(side, command, text)
+
+    def _plain_c_job(self, source: Source) -> _Job:
+        kept = [flag for flag in self.line.compile_flags if not flag.startswith("-std=c++") and flag != "-std=gnu++17"]
+        own = [word for directory in self.options.headers for word in ("-isystem", str(directory))]
+        path = source.path.absolute()
+        command = (*self.compiler.command, "-fPIC", *own, *kept, *self.line.host_flags, "-x", "c", str(path))
+        return _Job("host", command, path)
+
+    def _unit_hash(self, source: Source) -> str:
+        """The same in all compilations of a unit, different in two units: equal lambdas of two files stay apart."""
+        what = repr((str(source.path.absolute()), self.line.compile_flags))
+        return f"0x{hashlib.sha256(what.encode()).hexdigest()[:16]}ULL"
+
+    def _run_job(self, job: _Job) -> _Compiled:
+        """Compile, or take the object from the cache."""
+        key = _digest(self.compiler.version, *job.command, job.text.read_bytes())
+        cache = _ObjectCache(self.options.cache)
+        cached = cache.find(key)
+        if cached is not None:
+            return _Compiled(job.side, cached.object, cached.printed, False, cached.key, cached.files)
+        with tempfile.TemporaryDirectory(dir=self.work) as directory:
+            place, dependencies = Path(directory, "unit.o"), Path(directory, "unit.d")
+            done = self._run([*job.command, "-c", "-o", str(place), "-MD", "-MF", str(dependencies)])
+            if done.returncode != 0:
+                return _Compiled(job.side, b"", done.stderr, True, key, ())
+            files = _dependencies(dependencies)
+            content = place.read_bytes()
+        return _Compiled(job.side, content, done.stderr, False, cache.keep(key, content, done.stderr, files), files)
+
+    def _frames(self, unit: Prepared, source: Source, compiled: list[_Compiled]) -> list[Frame]:
+        if not unit.has_device_code:
+            return []
+        assert self.profile is not None
+        common = {"source": str(source.path.absolute()), "profile": self.profile.name}
+        kernels = [asdict(kernel) | {"source": str(path)} for path, kernel in unit.kernels]
+        described = Frame({**common, "side": "host", "kernels": kernels}, b"")
+        return [described, *(Frame({**common, "side": c.side}, c.object) for c in compiled if c.side != "host")]
+
+    def _report(self, unit: Prepared | None, compiled: list[_Compiled]) -> None:
+        """Keep warnings, raise errors, both in the user's terms."""
+        errors: list[Message] = []
+        for entry in compiled:
+            found = parse_messages(entry.printed, self.options.headers)
+            if unit is not None:
+                text = unit.host_text if entry.side == "host" else unit.device_text
+                found = [_with_user_column(message, unit, text) for message in found]
+            if entry.failed:
+                errors += [message for message in found if message.is_error]
+            self.warnings += [message for message in found if message.kind == "warning"]
+        raw = "".join(entry.printed for entry in compiled if entry.failed)
+        if any(entry.failed for entry in compiled):
+            raise CompileError(render(errors) or raw.strip(), raw)
+
+    def _write_dependencies(self, output: Path, files: Iterable[Path], unit: Prepared | None) -> None:
+        """The dependency file that a build system asked for, naming the user's files rather than rewritten copies."""
+        words = self.line.dependency_flags
+        if not words or not any(word in ("-MD", "-MMD") for word in words):
+            return
+        values = dict(pairwise(words))
+        target = values.get("-MT") or values.get("-MQ") or str(output)
+        originals = unit.originals if unit is not None else {}
+        named = dict.fromkeys(str(originals.get(str(file), file)) for file in files)
+        rows = " \\\n ".join(name.replace(" ", "\\ ") for name in named)
+        place = Path(values.get("-MF") or output.with_suffix(".d"))
+        write_atomically(place.absolute(), f"{target}: {rows}\n".encode())
+
+    def _texts(self) -> list[Path]:
+        """``-E``, ``-S``, ``-M``: the host compilation's answer."""
+        outputs, printed = [], ""
+        for source in self.line.sources:
+            unit = self._prepare(source)
+            job = self._job(unit, source, "host") if unit is not None else self._plain_c_job(source)
+            to = ["-o", str(self.line.output)] if self.line.output is not None else []
+            done = self._run([*job.command, *self.line.text_flags, *to])
+            if done.returncode != 0:
+                raise CompileError(done.stderr.strip(), done.stderr)
+            printed += done.stdout
+            outputs += [self.line.output] if self.line.output is not None else []
+        sys.stdout.write(printed)
+        return outputs
+
+    # -- linking -----------------------------------------------------------------------------------------------------
+
+    def _archive(self, objects: list[Path]) -> Path:
+        output = self.line.output or Path("a.a")
+        output.unlink(missing_ok=True)
+        done = self._run([*self.compiler.archiver, "rcs", str(output), *map(str, objects)])
+        if done.returncode != 0:
+            raise LinkError(f"the static library {output} could not be made: {done.stderr.strip()}", done.stderr)
+        return output
+
+    def _link(self, objects: dict[Source, tuple[Path, str]]) -> Path:
+        line, options = self.line, self.options
+        is_program = line.mode == "link"
+        output = (line.output or Path("a.out")).absolute()
+        items = [str(objects[item][0]) if isinstance(item, Source) else item for item in line.link]
+        key = _digest(*(key for _, key in objects.values()), *line.link_flags, options.python, ascsim.__version__)
+        if len(objects) == len(items) and not line.link_flags and _is_up_to_date(output, key):
+            return line.output or output
+        linked = self.work / "linked"
+        command = [*self.compiler.command, "-shared", "-Wl,-Bsymbolic", "-Wl,-z,lazy"]
+        if is_program:
+            command += ["-Wl,-e,ascsim_start", "-Wl,-u,main", str(self._stub())]
+        command += [*items, *line.link_flags, "-o", str(linked)]
+        if options.runtime_library is not None:
+            command += [str(options.runtime_library), "-Wl,-z,defs"]
+        done = self._run(command)
+        if done.returncode != 0:
+            raise LinkError(_linker_message(done.stderr), done.stderr)
+        file = ElfFile.read(linked)
+        section = file.section(SECTION)
+        frames = list(unpack_frames(file.content(section))) if section is not None else []
+        has_main = file.symbols.address_of("main") is not None
+        if is_program and not has_main and all(name.startswith(_SYSTEM_LIBRARIES) for name in file.needed):
+            raise LinkError(
+                "the program has no main function. Add the file or library that defines it, or build a library with "
+                "-shared (or objects with -c)"
+            )
+        images = self._link_devices(frames)
+        append_images(linked, images, self._description(frames, has_main, key))
+        linked.chmod(0o755)
+        staged = output.with_name(f".{output.name}.{os.getpid()}.tmp")
+        shutil.copy(linked, staged)
+        os.replace(staged, output)
+        return line.output or output
+
+    def _link_devices(self, frames: list[Frame]) -> dict[str, bytes]:
+        """One image a side. What only the host has stays undefined in it; its initialisers are silenced."""
+        by_side: dict[str, list[Path]] = {}
+        for index, frame in enumerate(frames):
+            if frame.payload:
+                place = self.work / f"device-{index}.o"
+                place.write_bytes(frame.payload)
+                by_side.setdefault(frame.header["side"], []).append(place)
+        return {side: self._link_device(side, objects) for side, objects in by_side.items()}
+
+    def _link_device(self, side: str, objects: list[Path]) -> bytes:
+        image = self.work / f"{side}.so"
+        command = [*self.compiler.command, "-shared", "-Wl,-Bsymbolic", "-Wl,-z,lazy", *map(str, objects)]
+        done = self._run([*command, "-o", str(image)])
+        if done.returncode != 0:
+            raise LinkError(f"linking the device code ({side}) failed: {_linker_message(done.stderr)}", done.stderr)
+        silence_initialisers(image)
+        return image.read_bytes()
+
+    def _description(self, frames: list[Frame], has_main: bool, key: str) -> dict[str, Any]:
+        names = sorted({frame.header["profile"] for frame in frames})
+        if len(names) > 1:
+            where = {frame.header["profile"]: frame.header["source"] for frame in frames}
+            files = ", ".join(f"{Path(source).name} for {name}" for name, source in where.items())
+            raise LinkError(f"these files were compiled for different chips: {files}. Compile all for one --npu-arch")
+        profile = names[0] if names else (self.profile.name if self.profile else "")
+        return {
+            "version": ascsim.__version__,
+            "profile": profile,
+            "python": self.options.python,
+            "sources": list(dict.fromkeys(frame.header["source"] for frame in frames)),
+            "kernels": [kernel for frame in frames for kernel in frame.header.get("kernels", ())],
+            "has_main": has_main,
+            "key": key,
+        }
+
+    def _stub(self) -> Path:
+        """The object that makes a linked file start the runtime when it is executed."""
+        source = HERE / "stub.c"
+        path = self.options.python.replace("\\", "\\\\").replace('"', '\\"')
+        flags = ("-O1", "-fPIC", "-ffreestanding", "-fno-builtin", "-fno-stack-protector", "-fvisibility=hidden", "-w")
+        command = (*self.compiler.command, *flags, f'-DASCSIM_PYTHON_PATH="{path}"', "-x", "c", str(source))
+        compiled = self._run_job(_Job("stub", command, source))
+        if compiled.failed:
+            raise LinkError(f"the program's entry cannot be compiled: {compiled.printed.strip()}", compiled.printed)
+        place = self.work / "stub.o"
+        place.write_bytes(compiled.object)
+        return place
+
+    def _run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        self.commands.append(shlex.join(command))
+        environment = {**os.environ, "LC_ALL": "C"}
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment, check=False)
+
+
+def _with_user_column(message: Message, unit: Prepared, text: str) -> Message:
+    """The message with columns of the user's line, where the source pass changed that line."""
+    if os.path.abspath(message.path) != str(unit.path.absolute()):
+        return message
+    rewritten = text.splitlines()
+    original = _original_lines(unit.path)
+    line = message.line
+    if not (1 <= line <= len(original) and line < len(rewritten)):
+        return message
+    column = original_column(original[line - 1], rewritten[line], message.column)
+    notes = tuple(_with_user_column(note, unit, text) for note in message.notes)
+    return Message(message.kind, message.path, line, column, message.text, notes)
+
+
+def _original_lines(path: Path) -> list[str]:
+    return path.read_bytes().decode("utf-8", "surrogateescape").splitlines()
+
+
+def _linker_message(printed: str) -> str:
+    """What the linker complained of, with what it means for a program that ascsim loads."""
+    rows = [row for row in printed.splitlines() if row.strip() and "collect2:" not in row]
+    shown = "\n".join(rows[:20])
+    if "recompile with -fPIC" in printed:
+        shown += "\nAn object or library above was not compiled as position-independent code: compile it with -fPIC."
+    return shown or "the linker failed without a message"
+
+
+def _is_up_to_date(output: Path, key: str) -> bool:
+    try:
+        return load_image(output).key == key
+    except UserError:
+        return False
+
+
+def _digest(*parts: str | bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:32]
+
+
+def _dependencies(path: Path) -> tuple[Path, ...]:
+    """The files that a compiler's dependency file names."""
+    text = path.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ")
+    words = text.split(": ", 1)[-1].replace("\\ ", "\0").split()
+    return tuple(Path(word.replace("\0", " ").replace("$$", "$")) for word in words)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The cache of objects
+
+
+@dataclass(frozen=True)
+class _Cached:
+    object: bytes
+    printed: str
+    key: str
+    files: tuple[Path, ...]
+
+
+class _ObjectCache:
+    """Objects by what went into them: command, text, compiler, and the state of every file that was included."""
+
+    def __init__(self, root: Path | None) -> None:
+        self.root = root / "objects" if root is not None else None
+
+    def find(self, key: str) -> _Cached | None:
+        """The object of that command and text, if no included file has changed since."""
+        if self.root is None:
+            return None
+        try:
+            data = json.loads((self.root / f"{key}.json").read_text(encoding="utf-8"))
+            content = (self.root / f"{data['object']}.o").read_bytes()
+        except (OSError, ValueError, KeyError):
+            return None
+        if not all(_is_unchanged(*entry) for entry in data["files"]):
+            return None
+        files = tuple(Path(entry[0]) for entry in data["files"])
+        return _Cached(content, data["printed"], data["object"], files)
+
+    def keep(self, key: str, content: bytes, printed: str, files: Iterable[Path]) -> str:
+        """Keep an object; the returned key stands for all that went into it."""
+        states = [(str(file), *_state(file)) for file in files]
+        whole = _digest(key, *(state[3] for state in states))
+        if self.root is not None:
+            write_atomically(self.root / f"{whole}.o", content)
+            data = {"object": whole, "printed": printed, "files": states}
+            write_atomically(self.root / f"{key}.json", json.dumps(data).encode())
+            self._prune()
+        return whole
+
+    def _prune(self) -> None:
+        assert self.root is not None
+        entries = list(self.root.iterdir())
+        if len(entries) > 2 * _CACHED_OBJECTS:
+            for entry in sorted(entries, key=_age)[: len(entries) - _CACHED_OBJECTS]:
+                entry.unlink(missing_ok=True)
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _state(path: Path) -> tuple[int, int, str]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, _content_digest(path, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=4096)
+def _content_digest(path: Path, _time: int, _size: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+
+
+def _is_unchanged(name: str, size: int, time: int, digest: str) -> bool:
+    """Same size and time, or same content (a checkout changes times)."""
+    path = Path(name)
+    try:
+        status = path.stat()
+        if (status.st_size, status.st_mtime_ns) == (size, time):
+            return True
+        return status.st_size == size and _content_digest(path, status.st_mtime_ns, status.st_size) == digest
+    except OSError:
+        return False

@@ -1,0 +1,194 @@
+"""What a linked program carries for the runtime: the device images and a description, behind the ELF file's end.
+
+Two formats meet here. A *frame* wraps what one compilation made for a device inside a host object (section
+``.ascsim.device``); linkers concatenate frames. The *trailer* of a linked file holds the device images that were
+linked from the frames, then a JSON description, its length and a magic word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ascsim.diagnostics import UserError
+from ascsim.frontends.cpp.elf import ElfFile, SymbolTable
+
+SECTION = ".ascsim.device"
+FRAME_MAGIC = b"ASCSIMDV"
+TRAILER_MAGIC = b"ASCSIMEX"
+FORMAT = 1
+
+_FRAME = struct.Struct("<8sIQ")
+_TRAILER = struct.Struct("<Q8s")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a compilation made: ``header`` (``side``, ``source``, ``profile``, ...) and an object file, or nothing."""
+
+    header: dict[str, Any]
+    payload: bytes
+
+    def pack(self) -> bytes:
+        """The bytes to put into a host object."""
+        header = json.dumps(self.header, sort_keys=True).encode()
+        return _FRAME.pack(FRAME_MAGIC, len(header), len(self.payload)) + header + self.payload
+
+
+def unpack_frames(data: bytes) -> Iterator[Frame]:
+    """All frames of a section in their order.
+
+    Raises:
+        UserError: the section is damaged (for example by a tool that pads it).
+    """
+    at = 0
+    while at < len(data):
+        if len(data) - at < _FRAME.size or data[at : at + 8] != FRAME_MAGIC:
+            raise UserError(
+                f"the section {SECTION} is damaged; build the objects again with `ascsim c++` of this version"
+            )
+        _, header_size, payload_size = _FRAME.unpack_from(data, at)
+        at += _FRAME.size
+        header = json.loads(data[at : at + header_size])
+        at += header_size
+        yield Frame(header, data[at : at + payload_size])
+        at += payload_size
+
+
+def cache_directory() -> Path:
+    """Where compiled things are kept: ``ASCSIM_CACHE``, else ``ascsim`` in the user's cache directory."""
+    named = os.environ.get("ASCSIM_CACHE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ascsim"
+
+
+@dataclass(frozen=True)
+class DeviceImage:
+    """One device image inside a linked file: its side (``aiv`` or ``aic``), place and SHA-256."""
+
+    side: str
+    offset: int
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Image:
+    """A linked program or library and what it carries.
+
+    ``profile`` is empty when no file of it was compiled for a device. ``kernels`` are the descriptions of
+    :class:`ascsim.frontends.cpp.rewrite.Kernel` as dictionaries, each with its ``source``.
+    """
+
+    path: Path
+    profile: str
+    sources: tuple[str, ...]
+    kernels: tuple[dict[str, Any], ...]
+    devices: tuple[DeviceImage, ...]
+    has_main: bool
+    version: str
+    key: str
+
+    def device(self, side: str) -> DeviceImage | None:
+        """The image of that side, if the program has code for it."""
+        return next((device for device in self.devices if device.side == side), None)
+
+    def read(self, side: str) -> bytes:
+        """The bytes of a device image.
+
+        Raises:
+            KeyError: the program has no code for that side.
+        """
+        device = self.device(side)
+        if device is None:
+            raise KeyError(side)
+        with self.path.open("rb") as file:
+            file.seek(device.offset)
+            return file.read(device.size)
+
+    def extract(self, side: str, directory: Path | None = None) -> Path:
+        """Write a device image where it can be loaded; equal images share one file."""
+        device = self.device(side)
+        if device is None:
+            raise KeyError(side)
+        directory = cache_directory() / "images" if directory is None else directory
+        target = directory / f"{device.sha256[:32]}-{side}.so"
+        if not target.exists():
+            write_atomically(target, self.read(side))
+        return target
+
+    @cached_property
+    def host_symbols(self) -> SymbolTable:
+        """The host file's functions."""
+        return ElfFile.read(self.path).symbols
+
+    def device_symbols(self, side: str) -> SymbolTable:
+        """A device image's functions."""
+        return ElfFile(self.read(side), f"{self.path} ({side})").symbols
+
+
+def load_image(path: str | Path) -> Image:
+    """Read what a file that ``ascsim c++`` linked carries.
+
+    Raises:
+        UserError: there is no such file, or it was not linked by ascsim.
+    """
+    path = Path(path)
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            file.seek(max(size - _TRAILER.size, 0))
+            tail = file.read()
+            length, magic = _TRAILER.unpack(tail) if len(tail) == _TRAILER.size else (0, b"")
+            if magic != TRAILER_MAGIC or length > size - _TRAILER.size:
+                raise UserError(
+                    f"{path} was not linked by ascsim (or was stripped afterwards): build it with `ascsim c++`"
+                )
+            file.seek(size - _TRAILER.size - length)
+            data = json.loads(file.read(length))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from error
+    if data["format"] != FORMAT:
+        raise UserError(f"{path} was linked by ascsim {data['version']}, whose format this version does not read")
+    return Image(
+        path=path,
+        profile=data["profile"],
+        sources=tuple(data["sources"]),
+        kernels=tuple(data["kernels"]),
+        devices=tuple(DeviceImage(**device) for device in data["devices"]),
+        has_main=data["has_main"],
+        version=data["version"],
+        key=data["key"],
+    )
+
+
+def append_images(path: Path, images: dict[str, bytes], description: dict[str, Any]) -> None:
+    """Write device images and the description behind a linked file's end."""
+    with path.open("ab") as file:
+        devices = []
+        for side, image in images.items():
+            file.write(bytes(-file.tell() % 16))
+            digest = hashlib.sha256(image).hexdigest()
+            devices.append({"side": side, "offset": file.tell(), "size": len(image), "sha256": digest})
+            file.write(image)
+        data = json.dumps({"format": FORMAT, **description, "devices": devices}).encode()
+        file.write(data + _TRAILER.pack(len(data), TRAILER_MAGIC))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that others see it whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    Path(name).chmod(0o644)
+    os.replace(name, path)

@@ -1,0 +1,206 @@
+"""A source and the user's headers below it, rewritten together.
+
+Kernels, ``__simd_vf__`` functions and on-chip arrays stand in headers as well. A header that changes in the source pass
+gets a rewritten copy, and so does every file that includes it, whose ``#include`` then names the copy. Copies begin
+with a ``#line`` that names the user's file, so messages and debug information do too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ascsim.diagnostics import UserError
+from ascsim.frontends.cpp.image import write_atomically
+from ascsim.frontends.cpp.rewrite import Kernel, Names, Rewritten, rewrite
+
+Part = Literal["host", "device"]
+
+_INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A translation unit ready for the compilers: the texts' files, and what the source pass found in it."""
+
+    path: Path
+    host: Path
+    device: Path
+    host_text: str
+    device_text: str
+    rewritten: Rewritten
+    kernels: tuple[tuple[Path, Kernel], ...]
+    has_device_code: bool
+    uses_aic: bool
+    originals: dict[str, Path]
+
+
+@dataclass
+class _File:
+    path: Path
+    source: bytes
+    includes: dict[tuple[str, str], tuple[Path, bool]] = field(default_factory=dict)
+    rewritten: Rewritten | None = None
+    is_copied: bool = False
+
+
+def prepare(
+    path: Path,
+    include_dirs: Sequence[Path],
+    overlay: Path,
+    *,
+    own_headers: Sequence[Path] = (),
+    device_calls_are_launches: bool = False,
+    export_kernels: bool = False,
+) -> Prepared:
+    """Rewrite ``path`` and the user's headers that it reaches.
+
+    Args:
+        path: the source.
+        include_dirs: where the user's headers are looked for (``-I``), in order.
+        overlay: the directory that takes the rewritten copies; they are named by content, so equal inputs share them.
+        own_headers: directories of ascsim's headers, which are left alone.
+        device_calls_are_launches: see :func:`ascsim.frontends.cpp.rewrite.rewrite`.
+        export_kernels: see there; concerns the source, not its headers.
+
+    Raises:
+        UserError: a file cannot be read, or the source pass refuses it.
+    """
+    tree = _Tree(include_dirs, own_headers, device_calls_are_launches, export_kernels)
+    main = tree.read(path.absolute())
+    tree.rewrite_all(main)
+    return tree.write(main, path, overlay)
+
+
+class _Tree:
+    def __init__(
+        self,
+        include_dirs: Sequence[Path],
+        own_headers: Sequence[Path],
+        device_calls_are_launches: bool,
+        export_kernels: bool,
+    ) -> None:
+        self.include_dirs = [directory.absolute() for directory in include_dirs]
+        self.own_headers = [str(directory.absolute()) + "/" for directory in own_headers]
+        self.device_calls_are_launches = device_calls_are_launches
+        self.export_kernels = export_kernels
+        self.files: dict[Path, _File] = {}
+
+    def read(self, path: Path) -> _File:
+        """Read a file and, below it, the headers that can be found."""
+        try:
+            file = _File(path, path.read_bytes())
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {error.strerror}") from error
+        self.files[path] = file
+        for match in _INCLUDE.finditer(file.source.decode("utf-8", "surrogateescape")):
+            found = self._resolve(match[2], match[3], path.parent)
+            if found is not None:
+                file.includes[match[2] or "", match[3] or ""] = found
+                if found[0] not in self.files:
+                    self.read(found[0])
+        return file
+
+    def _resolve(self, quoted: str | None, angled: str | None, directory: Path) -> tuple[Path, bool] | None:
+        """The user's file that an ``#include`` means, and whether it was found beside the including file."""
+        name = quoted or angled or ""
+        places = [directory, *self.include_dirs] if quoted else self.include_dirs
+        for place in places:
+            candidate = place / name
+            if candidate.is_file():
+                resolved = candidate.resolve()
+                if any(str(resolved).startswith(own) for own in self.own_headers):
+                    return None
+                return resolved, place is directory
+        return None
+
+    def rewrite_all(self, main: _File) -> None:
+        """Headers before the files that include them, so that what they declare is known there."""
+        self._rewrite(main, [])
+        is_changed = True
+        while is_changed:  # a file that includes a copy becomes a copy; include cycles make this a fixed point
+            is_changed = False
+            for file in self.files.values():
+                included = (self.files[path] for path, _ in file.includes.values())
+                if not file.is_copied and any(other.is_copied for other in included):
+                    file.is_copied = is_changed = True
+        main.is_copied = True
+
+    def _rewrite(self, file: _File, above: list[Path]) -> Names:
+        if file.rewritten is not None:
+            return file.rewritten.names
+        known = Names()
+        for path, _ in file.includes.values():
+            if path not in above and path != file.path:
+                known |= self._rewrite(self.files[path], [*above, file.path])
+        file.rewritten = rewrite(
+            file.source,
+            str(file.path),
+            known,
+            device_calls_are_launches=self.device_calls_are_launches,
+            export_kernels=self.export_kernels and not above,
+        )
+        file.is_copied = file.rewritten.is_changed
+        return file.rewritten.names
+
+    def write(self, main: _File, path: Path, overlay: Path) -> Prepared:
+        """Write the copies and describe the translation unit."""
+        digest = hashlib.sha256(repr((self.device_calls_are_launches, self.export_kernels)).encode())
+        for file in self.files.values():
+            digest.update(f"{file.path}\0{len(file.source)}\0".encode() + file.source)
+        root = overlay / digest.hexdigest()[:24]
+        copies = [file for file in self.files.values() if file.is_copied]
+        places = {file.path: str(index) for index, file in enumerate(copies)}
+        texts: dict[Part, str] = {}
+        for part in ("host", "device"):
+            for file in copies:
+                text = self._text(file, part, root, places)
+                write_atomically(
+                    root / part / places[file.path] / file.path.name, text.encode("utf-8", "surrogateescape")
+                )
+                if file is main:
+                    texts[part] = text
+        rewritten = [file.rewritten for file in self.files.values() if file.rewritten is not None]
+        assert main.rewritten is not None
+        return Prepared(
+            path=path,
+            host=root / "host" / places[main.path] / main.path.name,
+            device=root / "device" / places[main.path] / main.path.name,
+            host_text=texts["host"],
+            device_text=texts["device"],
+            rewritten=main.rewritten,
+            kernels=tuple(
+                (file.path, kernel)
+                for file in self.files.values()
+                if file.rewritten is not None
+                for kernel in file.rewritten.kernels
+            ),
+            has_device_code=any(entry.has_device_code for entry in rewritten),
+            uses_aic=any(entry.uses_aic for entry in rewritten),
+            originals={
+                str(root / part / places[file.path] / file.path.name): file.path
+                for part in ("host", "device")
+                for file in copies
+            },
+        )
+
+    def _text(self, file: _File, part: Part, root: Path, places: dict[Path, str]) -> str:
+        assert file.rewritten is not None
+        text = file.rewritten.host_text if part == "host" else file.rewritten.text
+
+        def renamed(match: re.Match[str]) -> str:
+            found = file.includes.get((match[2] or "", match[3] or ""))
+            if found is None:
+                return match[0]
+            path, is_beside = found
+            if path in places:
+                return f'{match[1]}"{root / part / places[path] / path.name}"'
+            # The copy stands elsewhere, so what was found beside the original needs its full path.
+            return f'{match[1]}"{path}"' if is_beside else match[0]
+
+        name = str(file.path).replace("\\", "\\\\").replace('"', '\\"')
+        return f'#line 1 "{name}"\n' + _INCLUDE.sub(renamed, text)
