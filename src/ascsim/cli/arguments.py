@@ -76,7 +76,7 @@ def array(name: str, value: str, kind: DType | None, shape: tuple[int, ...] | No
     if shape is not None and made.size != int(np.prod(shape)):
         wanted = "x".join(map(str, shape))
         raise UserError(f"argument {name} has {int(np.prod(shape))} elements ({wanted}); {value} holds {made.size}")
-    return np.ascontiguousarray(made.reshape(shape) if shape is not None else made)
+    return np.array(made.reshape(shape) if shape is not None else made, order="C")
 
 
 def _filled(name: str, how: str, kind: DType | None, shape: tuple[int, ...] | None, seed: int) -> np.ndarray:

@@ -1,9 +1,17 @@
-"""What the chip does: every instruction, once. Importing this package registers them all."""
+"""What the chip does: every instruction, once. Importing this package registers them all.
+
+Modules are found by themselves: a new instruction is one new file (or a line in one).
+"""
 
 from __future__ import annotations
 
-from ascsim.isa import sync, system
+import importlib
+import pkgutil
+
 from ascsim.isa.definition import REGISTRY
-from ascsim.isa.tile import elementwise
+
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    if ".semantics" not in _module.name:
+        importlib.import_module(_module.name)
 
 __all__ = ["REGISTRY"]

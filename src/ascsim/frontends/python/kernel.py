@@ -43,16 +43,34 @@ class KernelError(Exception):
         self.run = run
 
 
-_observers: list[Callable[[Run], None]] = []
+
+@dataclass
+class _Session:
+    """What ``ascsim run FILE.py`` sets for the launches of a script."""
+
+    observer: Callable[[Run], None] | None = None
+    arch: str | None = None
+    sync: str | None = None
+
+
+_session = _Session()
+
+
+def observe(observer: Callable[[Run], None] | None, arch: str | None = None, sync: str | None = None) -> None:
+    """Show every finished launch to ``observer``; ``arch`` and ``sync`` are for kernels that name none themselves."""
+    _session.observer, _session.arch, _session.sync = observer, arch, sync
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A Python kernel and how it is launched. Index with the number of blocks, then call with arrays and scalars."""
+    """A Python kernel and how it is launched: on ``arch`` (default a2a3), with ``sync`` manual (default) or auto.
+
+    Index with the number of blocks, then call with arrays and scalars.
+    """
 
     function: Callable[..., None]
-    arch: str | profiles.Profile = "a2a3"
-    sync: str = "manual"
+    arch: str | profiles.Profile | None = None
+    sync: str | None = None
     raise_on_error: bool = True
 
     def on(self, arch: str | profiles.Profile) -> Kernel:
@@ -72,15 +90,16 @@ class Kernel:
         return self._launch(1, *args)
 
     def _launch(self, blocks: int, *args: Any) -> Run:
-        profile = profiles.find(self.arch)
+        profile = profiles.find(self.arch or _session.arch or "a2a3")
         if not 1 <= blocks <= profile.max_blocks:
             raise UserError(f"a launch has 1 to {profile.max_blocks} blocks, not {blocks}")
         names = list(inspect.signature(self.function).parameters)
         if len(names) != len(args):
             raise UserError(f"kernel {self.name} takes {len(names)} arguments ({', '.join(names)}), not {len(args)}")
-        run = launch(self.name, self.function, profile, blocks, dict(zip(names, args, strict=True)), self.sync)
-        for observer in _observers:
-            observer(run)
+        run = launch(self.name, self.function, profile, blocks, dict(zip(names, args, strict=True)),
+                     self.sync or _session.sync or "manual")  # fmt: skip
+        if _session.observer is not None:
+            _session.observer(run)
         if self.raise_on_error and not run.ok:
             raise KernelError(run)
         return run

@@ -1,0 +1,56 @@
+"""Write docs/reference/ from the instruction definitions; with --check, fail when the files differ from them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ascsim.diagnostics import CATALOGUE
+from ascsim.isa import REGISTRY, reference
+
+DIRECTORY = Path(__file__).parent / "reference"
+LEVELS = {
+    "tile": "Tile instructions",
+    "memory": "Memory-form vector instructions and copies",
+    "register": "Register-form vector instructions",
+    "sync": "Flags and barriers",
+    "system": "Queries and core state",
+}
+
+
+def pages() -> dict[str, str]:
+    """File name to text."""
+    written = {}
+    for level, title in LEVELS.items():
+        chosen = [d for d in REGISTRY.definitions if d.level == level]
+        body = "\n\n".join(f"## {d.title}\n\n```text\n{reference.page(d)}\n```" for d in chosen)
+        head = f"# {title}\n\nMade from the definitions by `docs/make_reference.py`; `ascsim isa NAME` shows the same page.\n"
+        written[f"{level}.md"] = f"{head}\n{body}\n"
+    return written | {"codes.md": codes()}
+
+
+def codes() -> str:
+    """Every diagnostic code."""
+    import ascsim.checks
+    import ascsim.frontends.launch  # noqa: F401 - both register codes
+
+    rows = sorted(CATALOGUE.codes.values(), key=lambda c: c.code)
+    body = "\n\n".join(f"## {c.code}: {c.title}\n\n*{c.severity}*\n\n{c.text}" for c in rows)
+    return f"# Diagnostic codes\n\nMade by `docs/make_reference.py`; `ascsim explain CODE` shows the same text.\n\n{body}\n"
+
+
+def main() -> int:
+    """Write the pages, or compare."""
+    if "--check" in sys.argv:
+        stale = [n for n, text in pages().items() if not (DIRECTORY / n).exists() or (DIRECTORY / n).read_text() != text]
+        if stale:
+            print(f"docs/reference is not what the definitions say: {', '.join(stale)}. Run `make docs`.")
+        return 1 if stale else 0
+    DIRECTORY.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (DIRECTORY / name).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
