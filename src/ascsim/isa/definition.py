@@ -271,6 +271,13 @@ class Definition:
 # Numbers in and out of semantics (docs/design.md, section 4)
 
 
+def viewed_as(view: np.ndarray, dtype: DType | None) -> DType:
+    """The element type to read a view with: the operand's own, or unsigned where the region has units of another size."""
+    if dtype is not None and view.dtype.itemsize == dtype.size:
+        return dtype
+    return DTYPES[f"u{8 * view.dtype.itemsize}"]
+
+
 def lanes_in(array: np.ndarray, values: str, dtype: DType) -> np.ndarray:
     """An operand's elements as its semantics want them: ``bits``, ``widen`` (narrow floats as float32) or ``native``."""
     if values == "bits":
@@ -309,7 +316,7 @@ class TileInstruction(Definition):
         """(operand number, mode, region) of every tile and view the instruction touches, in operand order."""
         governing = getattr(call, self.over) if self.over else None
         shape = (governing.valid_rows, governing.valid_cols) if governing is not None else (None, None)
-        touched = []
+        touched: list[tuple[int, int, Region]] = []
         for number, operand in enumerate(self.inputs):
             value = getattr(call, operand.name)
             if value is None or operand.role is Role.SCRATCH:
@@ -344,8 +351,8 @@ class TileInstruction(Definition):
         call = self.call(args)
         arrays, outs = [], []
         for touch in touches:
-            dtype = args[touch.operand].dtype
             view = core.view(touch.region)
+            dtype = viewed_as(view, args[touch.operand].dtype)
             if touch.mode == Mode.READ:
                 arrays.append(lanes_in(view, self.values, dtype))
             else:
@@ -366,16 +373,25 @@ class TileInstruction(Definition):
 class Bytes:
     """Which bytes a pointer operand of a memory-form instruction covers: bursts of ``length`` over ``dims``.
 
-    ``dtype`` is how the semantics view them.
+    ``dtype`` is how the semantics view them, ``offset`` where they begin (from the pointer), ``mask`` which bytes of
+    each burst of a written operand really are (uint8[256] of 0 and 1; None: all).
     """
 
     length: int
     dims: tuple[tuple[int, int], ...] = ()
     dtype: np.dtype | None = None
+    offset: int = 0
+    mask: np.ndarray | None = None
 
 
 class MemoryInstruction(Definition):
-    """A vector instruction or copy on addresses. ``extent(call) -> {operand: Bytes}``; ``semantics(*read arrays)``."""
+    """A vector instruction or copy on addresses.
+
+    ``extent(call) -> {operand: Bytes}`` says which bytes, ``semantics(*read arrays, *scalars)`` what becomes of them.
+    With ``stateful`` both get more: ``extent(call, state)``, ``semantics(call, state, *read arrays)``, where ``state``
+    is the core's. ``watch(core, definition, args, touches)`` gives warnings that depend on the data. That the operands
+    have the types of one variant and lie in the memories they name is a rule of every such instruction.
+    """
 
     level = "memory"
 
@@ -383,9 +399,13 @@ class MemoryInstruction(Definition):
         self, name: str, *, extent: Callable[..., dict[str, Bytes]], semantics: Callable[..., Any],
         variants: Sequence[dict[str, DType]], values: str = "bits", work: Callable[..., int] | None = None,
         expand: Callable[..., Iterator[Group] | None] | None = None,
-        watch: Callable[..., Sequence[Finding]] | None = None, **record: Any,
+        watch: Callable[..., Sequence[Finding]] | None = None, stateful: bool = False, rules: Sequence[Rule] = (),
+        **record: Any,
     ) -> None:  # fmt: skip
-        super().__init__(name, **record)
+        pointers = [o for o in record["operands"] if o.sort is Sort.POINTER]
+        standing = (rule_language.variant_types(pointers, variants), rule_language.pointer_spaces(pointers))
+        super().__init__(name, rules=(*standing, *rules), **record)
+        self.stateful = stateful
         self.extent = extent
         self.semantics = semantics
         self.variants = tuple(variants)
@@ -405,7 +425,8 @@ class MemoryInstruction(Definition):
 
     def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
         """The bytes of each pointer operand."""
-        extents = self.extent(self.call(args))
+        call = self.call(args)
+        extents = self.extent(call, core.state) if self.stateful else self.extent(call)
         touched = []
         for number, operand in enumerate(self.inputs):
             covered = extents.get(operand.name)
@@ -413,12 +434,12 @@ class MemoryInstruction(Definition):
                 continue
             pointer = args[number]
             kind = covered.dtype or (pointer.dtype.numpy if pointer.dtype else np.dtype(np.uint8))
-            region = Region(pointer.space, pointer.offset, covered.length, covered.dims, kind)
-            align = operand.align.bit_length() - 1 if pointer.space != Space.GM else 0
+            region = Region(pointer.space, pointer.offset + covered.offset, covered.length, covered.dims, kind)
+            align = operand.align.bit_length() - 1 if pointer.space != Space.GM and not covered.offset else 0
             if operand.role is not Role.OUT:
                 touched.append(Touch(number, Mode.READ, region, align))
             if operand.role is not Role.IN:
-                touched.append(Touch(number, Mode.WRITE, region, align))
+                touched.append(Touch(number, Mode.WRITE, region, align, covered.mask))
         return touched
 
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
@@ -426,21 +447,25 @@ class MemoryInstruction(Definition):
         arrays, outs = [], []
         for touch in touches:
             view = core.view(touch.region)
-            dtype = args[touch.operand].dtype or DTYPES["u8"]
-            if view.dtype.itemsize != dtype.size:
-                dtype = DTYPES[f"u{8 * view.dtype.itemsize}"]
+            dtype = viewed_as(view, args[touch.operand].dtype)
             if touch.mode == Mode.READ:
                 arrays.append(lanes_in(view, self.values, dtype))
             else:
-                outs.append((view, dtype))
-        if any(view.size == 0 for view, _ in outs):
+                outs.append((view, dtype, touch.mask))
+        if any(view.size == 0 for view, _, _ in outs):
             return
-        scalars = [
-            value for operand, value in zip(self.inputs, args, strict=False) if operand.sort is Sort.SCALAR
-        ]
-        results = self.semantics(*arrays, *scalars)
-        for (view, dtype), result in zip(outs, results if isinstance(results, tuple) else (results,), strict=True):
-            store_lanes(view, result, self.values, dtype)
+        if self.stateful:
+            results = self.semantics(self.call(args), core.state, *arrays)
+        else:
+            scalars = [v for o, v in zip(self.inputs, args, strict=False) if o.sort is Sort.SCALAR]
+            results = self.semantics(*arrays, *scalars)
+        results = results if isinstance(results, tuple) else (results,)
+        for (view, dtype, mask), result in zip(outs, results, strict=True):
+            if mask is None:
+                store_lanes(view, result, self.values, dtype)
+            else:
+                lanes = mask[: view.shape[-1] * dtype.size : dtype.size].astype(bool)
+                np.copyto(lanes_in(view, "bits", dtype), result, where=lanes)
 
     def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
         """Data-dependent warnings of the definition's ``watch``."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.machine.dtypes import DTYPES, DType
+from ascsim.machine.layout import box_shape
 from ascsim.machine.operands import GlobalTensor, MReg, Pointer, Tile, VReg
 from ascsim.machine.words import BLayout, SLayout, Space
 from ascsim.profiles import Profile
@@ -51,6 +52,9 @@ for _code, _title, _text in (
      "places tiles itself; in manual mode every tile needs an address."),
     ("L011", "Address misaligned for this instruction",
      "The chip's tool chain refuses this address because of its alignment."),
+    ("L013", "Tile shape not allowed",
+     "The tile type itself is refused: rows (or, column-major, columns) that are not a multiple of 32 bytes, boxes that "
+     "do not fill it, or more valid rows or columns than there are. Make the tile larger and its valid region smaller."),
     ("L012", "Not implemented",
      "ascsim does not have this instruction, or this form of it, yet. It is never approximated in silence. "
      "`ascsim check FILE` lists every such call of a file before a run."),
@@ -199,6 +203,54 @@ def same_valid_shape(*operands: str, profiles: tuple[str, ...] = ()) -> Rule:
     return Rule("L007", f"{', '.join(operands)} have one valid shape", test, profiles=profiles, breaks=breaks)
 
 
+def variant_types(pointers: Sequence[Operand], variants: Sequence[dict[str, DType]]) -> Rule:
+    """The addresses have the element types of one variant; a ``void*`` operand (no type) takes any."""
+    typed = [o for o in pointers if o.dtype is not None]
+
+    def kinds(variant: dict[str, DType]) -> list[DType]:
+        return [variant[o.dtype] if isinstance(o.dtype, str) else o.dtype for o in typed]  # type: ignore[misc]
+
+    allowed = [kinds(variant) for variant in variants]
+
+    def said(kinds: Sequence[DType | None]) -> str:
+        return ", ".join(f"{o.name} {k.name if k else 'void'}" for o, k in zip(typed, kinds, strict=True))
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        given = [getattr(call, o.name).dtype for o in typed]
+        if given in allowed:
+            return None
+        return f"its addresses are {said(given)}; it takes " + "; or ".join(said(a) for a in allowed)
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        for number, operand in enumerate(typed):
+            for other in DTYPES.values():
+                if not any(a[number] is other for a in allowed):
+                    pointer = getattr(call, operand.name)._replace(dtype=other)
+                    yield SimpleNamespace(**{**vars(call), operand.name: pointer})
+
+    sentence = "the addresses point to " + "; or ".join(said(a) for a in allowed) if typed else "addresses of any type"
+    return Rule("L002", sentence, test, breaks=breaks, mend="Cast the pointer, or use another element type.")
+
+
+def pointer_spaces(pointers: Sequence[Operand]) -> Rule:
+    """Each address points into the memory that its operand names."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        for operand in pointers:
+            space = getattr(call, operand.name).space
+            if space != operand.space:
+                return f"operand {operand.name} points into {Space(space).name}, not into {operand.space.name}"
+        return None
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        for operand in pointers:
+            pointer = getattr(call, operand.name)
+            yield SimpleNamespace(**{**vars(call), operand.name: pointer._replace(space=Space.L1)})
+
+    said = ", ".join(f"{o.name} in {o.space.name}" for o in pointers)
+    return Rule("L005", said, test, breaks=breaks, mend="Copy the data there first.")
+
+
 def different_registers(*operands: str) -> Rule:
     """These destinations are different registers. In Python and ``.pto`` results are new values, so only C++ can break it."""
     said = f"{' and '.join(operands)} are different registers"
@@ -259,7 +311,36 @@ def _assigned(definition: Definition, call: SimpleNamespace, profile: Profile) -
     return None
 
 
+def _well_formed(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    for name, tile in vars(call).items():
+        if not isinstance(tile, Tile):
+            continue
+        said, size = f"tile {tile.name or name}", tile.dtype.size
+        if not (0 <= tile.valid_rows <= tile.rows and 0 <= tile.valid_cols <= tile.cols and tile.rows and tile.cols):
+            return f"{said} is {tile.rows}x{tile.cols} with {tile.valid_rows}x{tile.valid_cols} valid"
+        if tile.slayout != SLayout.NONE_BOX:
+            box_rows, box_cols = box_shape(tile.slayout, tile.fractal, size)
+            if tile.cols % box_cols or (tile.rows % box_rows and tile.rows > 1 and tile.space != Space.UB):
+                return f"{said} is {tile.rows}x{tile.cols}, not a multiple of its {box_rows}x{box_cols} boxes"
+        else:
+            unit, count = ("row", tile.cols) if tile.blayout == BLayout.ROW_MAJOR else ("column", tile.rows)
+            if count * size % 32:
+                return f"a {unit} of {said} is {count * size} bytes, not a multiple of 32"
+    return None
+
+
+def _misshapen(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    for name, tile in vars(call).items():
+        if isinstance(tile, Tile):
+            yield _change(call, name, valid_rows=tile.rows + 1)
+            yield _change(call, name, valid_cols=tile.cols + 1)
+            if tile.is_row_major:
+                yield _change(call, name, cols=tile.cols + 1)
+
+
 STANDING: tuple[Rule, ...] = (
+    Rule("L013", "every tile is well formed", _well_formed, breaks=_misshapen,
+         mend="Round the tile up to whole 32-byte blocks (or boxes) and set its valid region."),
     Rule("L010", "every tile has an address", _assigned,
          mend="Bind it with TASSIGN (tassign, alloc_tile addr=) before its first use."),
 )  # fmt: skip
