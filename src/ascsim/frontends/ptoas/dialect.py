@@ -37,7 +37,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i1,
 )
-from xdsl.ir import Attribute, Data, Operation, SSAValue
+from xdsl.ir import Attribute, Data, Operation
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
@@ -116,9 +116,7 @@ class SyntaxAttr(Data[tuple[Any, ...]]):
 
 @dataclass(frozen=True)
 class Argument:
-    """One thing written after an instruction's name: an operand (an SSA value) or a literal, and its
-    subscripts.
-    """
+    """One thing written after an instruction's name: an operand or a literal, and its subscripts."""
 
     value: Any
     subscripts: tuple[Any, ...] = ()
@@ -171,12 +169,14 @@ class Instruction(IRDLOperation):
         """
         return self.written()[0].get(keyword, [])
 
-    def written(self) -> tuple[dict[str, list[Argument]], dict[str, Any]]:
-        """(arguments by keyword, attributes by name); attribute values are plain Python where they can be."""
-        operands = iter(self.operands)
+    def written(self, operands: Sequence[Any] = ()) -> tuple[dict[str, list[Argument]], dict[str, Any]]:
+        """(arguments by keyword, attributes by name); attribute values are plain Python where they can be.
+
+        ``operands`` may give other things to stand for the SSA values, one each.
+        """
         found: dict[str, list[Argument]] = {}
         attributes: dict[str, Any] = {}
-        _collect(self.items, "", operands, found, attributes)
+        _collect(self.items, "", iter(operands or self.operands), found, attributes)
         return found, attributes
 
     @classmethod
@@ -193,7 +193,7 @@ class Instruction(IRDLOperation):
 def _collect(
     items: Sequence[Any],
     keyword: str,
-    operands: Iterator[SSAValue],
+    operands: Iterator[Any],
     found: dict[str, list[Argument]],
     attributes: dict[str, Any],
 ) -> None:
@@ -295,9 +295,7 @@ class SubTile(TileView):
         sizes = next((i.items for i in items if isinstance(i, Group) and i.keyword == "sizes"), ())
         source = operand_types[0] if operand_types else None
         if not isinstance(source, TileType) or len(sizes) != 2 or not all(isinstance(n, int) for n in sizes):
-            raise ValueError(
-                "takes a tile, two offsets and two constant sizes, as in %t[%row, %col] sizes [16, 16]"
-            )
+            raise ValueError("takes a tile, two offsets and two constant sizes, as in %t[%row, %col] sizes [16, 16]")
         rows, cols = sizes
         return TileType(replace(source.data, rows=rows, cols=cols, valid_rows=rows, valid_cols=cols))
 

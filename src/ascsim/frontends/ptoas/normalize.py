@@ -86,7 +86,7 @@ def _wrap_statements(module: ModuleOp, parser: PtoParser) -> None:
                 span = parser.first_uses[name]
                 raise parser.user_error(
                     f"%{name} is not defined in this list of statements, so it is an argument of the kernel, "
-                    "but nothing says its type; write the types behind the colon, as in ': !pto.tile<16x32xf32>'",
+                    "but nothing says its type; write types behind the colon, as in ': !pto.tile<16x32xf32>'",
                     span.start,
                     span.end,
                 )
@@ -136,9 +136,7 @@ def _bind_placeholders(block: Block, parser: PtoParser) -> None:
 
 def _tiles_of_next_instruction(op: Operation) -> list[SSAValue]:
     following = op.next_op
-    while following is not None and (
-        isinstance(following, AssignTile) or not isinstance(following, Instruction)
-    ):
+    while following is not None and (isinstance(following, AssignTile) or not isinstance(following, Instruction)):
         following = following.next_op
     if following is None:
         return []
@@ -173,9 +171,7 @@ def _give_destinations(op: Instruction) -> None:
     else:
         destinations = [_allocate(result, op) for result in op.results]
     items, operands = _with_outputs(op, destinations)
-    new = type(op).create(
-        operands=operands, properties={"syntax": SyntaxAttr(items)}, location=op.location, regions=[]
-    )
+    new = type(op).create(operands=operands, properties={"syntax": SyntaxAttr(items)}, location=op.location, regions=[])
     block.insert_op_before(new, op)
     block.erase_op(op)
 
@@ -193,9 +189,7 @@ def _allocate(result: SSAValue, op: Instruction) -> SSAValue:
         if previous in users:
             place = previous
         previous = previous.prev_op
-    alloc = AllocTile.create(
-        result_types=[result.type], properties={"syntax": SyntaxAttr(())}, location=op.location
-    )
+    alloc = AllocTile.create(result_types=[result.type], properties={"syntax": SyntaxAttr(())}, location=op.location)
     alloc.results[0]._name = result._name
     block.insert_op_before(alloc, place)
     result.replace_all_uses_with(alloc.results[0])

@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import (
     UnknownLoc,
     i64,
 )
-from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue, TypeAttribute
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.utils.exceptions import ParseError
@@ -66,6 +66,8 @@ _LOCATION = re.compile(r"\bloc\s*(?=\()|^[ \t]*#loc\w*\s*=[^\n]*", re.MULTILINE)
 _HASH_COMMENT = re.compile(r"^([ \t]*)#(?![A-Za-z_!])[^\n]*", re.MULTILINE)
 _RESULT_LIST = re.compile(r"%[\w$.-]+(?::\d+)?\s*(?:,\s*%[\w$.-]+(?::\d+)?\s*)*=(?!=)")
 _COMMENT_OR_BLANK = re.compile(r"(?:\s|//[^\n]*)*")
+_WORD_GOES_ON = re.compile(r"\s*[(\[=:,]")
+_EQUALS = re.compile(r" *=")
 _SAME_LINE = frozenset(
     {Kind.BARE_IDENT, Kind.LESS, Kind.L_PAREN, Kind.L_SQUARE, Kind.L_BRACE, Kind.STRING_LIT, Kind.INTEGER_LIT,
      Kind.FLOAT_LIT, Kind.MINUS, Kind.HASH_IDENT, Kind.AT_IDENT}
@@ -233,9 +235,7 @@ class PtoParser(Parser):
     def location(self, position: int) -> FileLineColLoc:
         """The location attribute for a position of the text."""
         line = bisect_right(self._line_starts, position)
-        return FileLineColLoc(
-            self._filename, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1)
-        )
+        return FileLineColLoc(self._filename, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
 
     # Files and operations
 
@@ -277,8 +277,8 @@ class PtoParser(Parser):
             close = difflib.get_close_matches(name, self.first_uses.keys() - {name}, 1)
             hint = f" Did you mean %{close[0]}?" if close else ""
             self.raise_error(
-                f"%{name} is used but never defined in this function; a value is an argument of the function or "
-                f"the result of an operation before its use.{hint}",
+                f"%{name} is used but never defined in this function; a value is an argument of the function "
+                f"or the result of an operation before its use.{hint}",
                 self.first_uses.get(name),
             )
 
@@ -314,16 +314,12 @@ class PtoParser(Parser):
             self.first_uses.setdefault(name, operand.span)
             value: SSAValue = references.setdefault(operand.index, ForwardDeclaredValue(type))
         elif operand.index >= len(values):
-            self.raise_error(
-                f"%{name} is {len(values)} value(s); #{operand.index} is beyond them", operand.span
-            )
+            self.raise_error(f"%{name} is {len(values)} value(s); #{operand.index} is beyond them", operand.span)
         else:
             value = values[operand.index]
         if type != value.type and type is not UNSTATED:
             if value.type is not UNSTATED:
-                self.raise_error(
-                    f"%{name} is {value.type}, but its type is written as {type} here", operand.span
-                )
+                self.raise_error(f"%{name} is {value.type}, but its type is written as {type} here", operand.span)
             value._type = type
         return value
 
@@ -412,6 +408,8 @@ class PtoParser(Parser):
                 results = self._types()
             elif kind.HAS_REGION and token == Kind.L_BRACE and not regions:
                 regions.append(self.parse_region())
+                if not regions[0].blocks:
+                    regions[0].add_block(Block())
             elif self._continues(not items):
                 items.append(self._item(True))
                 self._subscripts(items)
@@ -437,9 +435,7 @@ class PtoParser(Parser):
         operands = [self.resolve_operand(use.operand, use.type) for use in self._uses]
         for use in self._uses:
             if use.type is UNSTATED:
-                likely = (
-                    kind.likely_source(result_types) if use.typed else i64 if use.is_address else IndexType()
-                )
+                likely = kind.likely_source(result_types) if use.typed else i64 if use.is_address else IndexType()
                 if likely is not None:
                     self.likely_types.setdefault(use.operand.operand_name, likely)
         op = kind.create(
@@ -483,7 +479,7 @@ class PtoParser(Parser):
             return is_first and _RESULT_LIST.match(self.text, token.span.start) is None
         if token.kind != Kind.BARE_IDENT or "." in token.text:
             return False
-        return self.text[token.span.end :].lstrip(" ")[:1] in ("(", "[", "=", ":", ",")
+        return _WORD_GOES_ON.match(self.text, token.span.end) is not None
 
     def _subscripts(self, items: list[Any], typed: bool = False) -> None:
         """``[..]`` right behind an operand."""
@@ -560,7 +556,7 @@ class PtoParser(Parser):
 
     def _hash_item(self, token: Token) -> Any:
         """``#pto.pipe<PIPE_V>``, an alias, or the manual's ``#atomic=add``."""
-        if self.text[token.span.end :].lstrip(" ")[:1] == "=":
+        if _EQUALS.match(self.text, token.span.end):
             self._consume_token()
             self._consume_token()
             return DictionaryAttr({token.text[1:]: self._attribute_value()})
@@ -570,9 +566,7 @@ class PtoParser(Parser):
     def _address(self) -> int:
         """``(0x1000)`` of ``@tile(0x1000)``."""
         self.parse_punctuation("(")
-        value = self.parse_integer(
-            allow_boolean=False, allow_negative=False, context_msg=" for the address of a tile"
-        )
+        value = self.parse_integer(allow_boolean=False, allow_negative=False, context_msg=" for the address of a tile")
         self.parse_punctuation(")")
         return value
 
@@ -653,9 +647,7 @@ class PtoParser(Parser):
             elif all(own in types for own in known):
                 return []  # the types of literals are in the list too
             else:
-                self.raise_error(
-                    f"{len(types)} types are written for {len(pending)} operand(s); write one for each operand"
-                )
+                self.raise_error(f"{len(types)} types are written for {len(pending)} operand(s); write one for each")
         else:
             results = []
         if len(types) == len(pending) and sorted(map(str, types)) != sorted(map(str, known)):
@@ -704,9 +696,7 @@ class PtoParser(Parser):
             )
         for type_ in stated:
             if type_ is UNSTATED and results is not None:
-                self.raise_error(
-                    "the type of a result must be written out, '...' says nothing", self._statements[-1]
-                )
+                self.raise_error("the type of a result must be written out, '...' says nothing", self._statements[-1])
         return stated
 
 

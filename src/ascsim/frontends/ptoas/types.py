@@ -81,8 +81,8 @@ class Tile:
         compact = f", compact={self.compact}" if self.compact else ""
         return (
             f"!pto.tile_buf<loc={self.location}, dtype={_element(self.dtype)}, rows={self.rows}, "
-            f"cols={self.cols}, v_row={_extent(self.valid_rows)}, v_col={_extent(self.valid_cols)}, blayout={self.blayout}, "
-            f"slayout={self.slayout}, fractal={self.fractal}, pad={self.pad}{compact}>"
+            f"cols={self.cols}, v_row={_extent(self.valid_rows)}, v_col={_extent(self.valid_cols)}, "
+            f"blayout={self.blayout}, slayout={self.slayout}, fractal={self.fractal}, pad={self.pad}{compact}>"
         )
 
 
@@ -271,9 +271,7 @@ def element_type(name: str) -> DType:
         return dtype(_EXTRA_ELEMENTS.get(plain, plain))
     except (ValueError, TypeError):
         allowed = ", ".join(d.asm_names[0] for d in DTYPES.values())
-        raise TypeTextError(
-            f"'{plain}' is not an element type; the element types are {allowed}", plain
-        ) from None
+        raise TypeTextError(f"'{plain}' is not an element type; the element types are {allowed}", plain) from None
 
 
 def _element(kind: DType) -> str:
@@ -356,33 +354,33 @@ def _tile(body: str) -> Tile:
             found[field] = value.strip().strip('"')
         else:
             places.append(part)
-    for part in places:
-        _take_place(part, found)
+    _take_places(places, found)
     return _tile_of(found)
 
 
 _PLACES = ("dtype", "rows", "cols", "blayout", "slayout", "fractal", "pad")
+_SHAPE = re.compile(r"(\d+)\s*x\s*(\d+)\s*x\s*(\S+)")
 
 
-def _take_place(part: str, found: dict[str, str]) -> None:
-    """Give a word without a key the first field that it can be."""
-    if part.startswith("strided<"):
-        return  # the strides of a lowered buffer; a tile's own follow from its shape and layout
-    if part.startswith("#pto.address_space<"):
-        found["location"] = part[part.index("<") + 1 : -1].strip()
-        return
-    shaped = re.fullmatch(r"(\d+)\s*x\s*(\d+)\s*x\s*(\S+)", part)
-    if shaped:
-        found["rows"], found["cols"], found["dtype"] = shaped.groups()
-        return
-    if part in LOCATIONS and "location" not in found:
-        found["location"] = part
-        return
-    for field in _PLACES:
-        if field not in found:
-            found[field] = "512" if field == "fractal" and part.lower() == "none" else part
-            return
-    raise TypeTextError("this tile type has more words than a tile has properties", part)
+def _take_places(places: list[str], found: dict[str, str]) -> None:
+    """Give the words without a key their fields: by what they look like, then by their order."""
+    left = []
+    has_shape = any(_SHAPE.fullmatch(part) for part in places)
+    for number, part in enumerate(places):
+        shape = _SHAPE.fullmatch(part)
+        if shape:
+            found["rows"], found["cols"], found["dtype"] = shape.groups()
+        elif part.startswith("#pto.address_space<"):
+            found["location"] = part[part.index("<") + 1 : -1].strip()
+        elif "location" not in found and (part in LOCATIONS or (has_shape and number == 0)):
+            found["location"] = part
+        elif not part.startswith("strided<"):  # a lowered buffer's strides follow from the shape and layout
+            left.append(part)
+    fields = [field for field in _PLACES if field not in found]
+    if len(left) > len(fields):
+        raise TypeTextError("this tile type has more words than a tile has properties", left[len(fields)])
+    for field, part in zip(fields, left, strict=False):
+        found[field] = "512" if field == "fractal" and part.lower() == "none" else part
 
 
 def _tile_of(found: dict[str, str]) -> Tile:
@@ -405,8 +403,7 @@ def _tile_of(found: dict[str, str]) -> Tile:
     valid_cols = _integer(found.get("valid_cols", valid[1] if valid else str(cols)).strip(), "v_col")
     if valid_rows > rows or valid_cols > cols:
         raise TypeTextError(
-            f"the valid part {_extent(valid_rows)}x{_extent(valid_cols)} does not fit in the tile's "
-            f"{rows}x{cols}"
+            f"the valid part {_extent(valid_rows)}x{_extent(valid_cols)} does not fit in the tile's {rows}x{cols}"
         )
     return Tile(
         dtype=element_type(found["dtype"]),
@@ -426,9 +423,7 @@ def _tile_of(found: dict[str, str]) -> Tile:
 def _pointer(body: str) -> Pointer:
     parts = _split(body)
     if len(parts) > 2:
-        raise TypeTextError(
-            "a pointer type has an element type and perhaps a space, as in !pto.ptr<f32, ub>", body
-        )
+        raise TypeTextError("a pointer type has an element type and perhaps a space, as in !pto.ptr<f32, ub>", body)
     space = "gm"
     if len(parts) == 2:
         word = parts[1]
