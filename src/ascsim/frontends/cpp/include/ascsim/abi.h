@@ -15,6 +15,7 @@ enum AscsimSort { ASCSIM_ABSENT = 0, ASCSIM_TILE = 1, ASCSIM_GLOBAL = 2, ASCSIM_
 
 // One operand of an instruction that goes through machine.issue. `address` is a tile's address as the user gave it (an
 // offset, or a pointer into the space's buffer; ~0 when unassigned), a pointer, or a scalar's bits.
+#define ASCSIM_MAX_OPERANDS 16
 typedef struct AscsimOperand {
     uint8_t sort, dtype, space, blayout, slayout, pad;
     uint16_t fractal;
@@ -24,18 +25,27 @@ typedef struct AscsimOperand {
 } AscsimOperand;  // 112 bytes
 
 // Issue one instruction of the ISA. Operands stand in the order of the definition's inputs; an optional one that was not
-// given has sort ASCSIM_ABSENT, and trailing ones may be left out. Throws ascsim::Stop when the machine says stop. Returns the instruction's scalar result.
+// given has sort ASCSIM_ABSENT, and trailing ones may be left out. Throws ascsim::Stop when the machine says stop. Returns
+// the instruction's scalar result.
 // The source site is this call's return address: keep the chain of header functions above it always_inline.
 int64_t ascsim_issue(uint32_t definition, uint32_t count, const AscsimOperand* operands);
 
 // A register instruction would touch `bytes` at `value` (as the user gave it), outside the space and its guard: end the run
 // (throws ascsim::Stop).
-void ascsim_fault_access(uint32_t definition, uint8_t space, uint64_t value, uint64_t bytes);
+void ascsim_fault_access(uint32_t definition, uint8_t space, uint64_t value, uint64_t bytes) __attribute__((noreturn));
 
-// The compiled semantics of a register instruction's variant: a function of pointers only (see isa/compile.py).
+// A rule that only C++ can break (one variable for two destinations): end the run with a diagnostic of that code.
+void ascsim_refuse(uint32_t definition, const char* code, const char* problem);
+
+// The compiled semantics of a register instruction's variant: a function of pointers only (see isa/compile.py). Throws
+// ascsim::Stop where the profile lacks the instruction.
 void* ascsim_resolve(uint32_t definition, uint32_t variant);
 
-// The trace's two tables and the masks, in shared chunks; the counters live in the mapped file extent.bin.
+// The trace's two tables and the masks, in shared files; the counters live in the mapped file extent.bin. The tables never
+// move: growing maps more of the file behind what is there. Whoever is about to append more records than fit calls
+// ascsim_trace_grow, after which ASCSIM_TRACE_ROOM records fit into each table. Write a row's accesses before the row, and
+// count last: what is not counted was never written.
+#define ASCSIM_TRACE_ROOM 4096
 typedef struct AscsimTrace {
     uint8_t *rows, *accesses, *masks;
     uint64_t *n_rows, *n_accesses, *n_masks;
@@ -44,7 +54,8 @@ typedef struct AscsimTrace {
 extern AscsimTrace ascsim_trace;
 void ascsim_trace_grow(void);
 
-// The core that is running; `side` is 0 host, 1 AIV, 2 AIC. Buffers are `capacity` bytes and a guard of ASCSIM_GUARD.
+// The core that is running; `side` is 0 host, 1 AIV, 2 AIC. `subblock` counts the AIV cores of one AIC core (mixed kernels);
+// `dynamic_ub` is the launch's second argument, bytes. Buffers are `capacity` bytes and a guard of ASCSIM_GUARD.
 #define ASCSIM_GUARD 65536
 typedef struct AscsimCore {
     uint16_t core;
@@ -52,10 +63,13 @@ typedef struct AscsimCore {
     uint32_t block, blocks;
     uint8_t* memory[8];
     uint64_t capacity[8];
+    uint32_t subblock, subblocks;
+    uint64_t dynamic_ub;
 } AscsimCore;
 extern AscsimCore ascsim_core;
 
-// Local arrays: `__ubuf__ T x[N];`. The same site gets the same address again; addresses start at 0 in each space.
+// Local arrays: `__ubuf__ T x[N];`. The same site (this call's return address, and `name`) gets the same address again in a
+// launch; addresses start at 0 in each space. Throws ascsim::Stop when the space is full.
 void* ascsim_local_array(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t dtype, const char* name);
 
 // Auto mode (kernels compiled with __PTO_AUTO__): where a tile lies while it is in scope. The first call in a launch also
@@ -64,7 +78,9 @@ void* ascsim_auto_tile(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_
 void ascsim_auto_tile_end(uint8_t space, void* address);
 
 // Launch `blocks` blocks of the kernel whose entry (host copy) is `host_entry`, with a pointer to its packed arguments.
-void ascsim_launch(const char* kernel, const char* file, uint32_t line, uint64_t blocks, void* host_entry, void* arguments);
+// `kernel` is the called name as written. Returns when all blocks are done; errors show at the next acl synchronisation.
+void ascsim_launch(const char* kernel, const char* file, uint32_t line, int64_t blocks, uint64_t dynamic_ub,
+                   void* host_entry, void* arguments);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,106 @@
+// Launching a kernel from host code: what `kernel<<<blocks, ...>>>(arguments)` becomes (see rewrite.py).
+//
+// A kernel exists more than once: in the host image, where its body is left out, and in each device image. The host hands
+// over the address of an `entry` instance only as a name: the runtime finds the same symbol in the device image and calls
+// that one, with the arguments that the host packed.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "ascsim/abi.h"
+
+// The number of the translation unit: two files may have kernels of one name in anonymous namespaces.
+#ifndef ASCSIM_TU
+#define ASCSIM_TU 0
+#endif
+
+// GCC folds functions with equal bodies into one, and host copies of kernels are all empty: entries must stay apart.
+#if defined(__GNUC__) && !defined(__clang__)
+#define ASCSIM_ENTRY __attribute__((noipa, used))
+#else
+#define ASCSIM_ENTRY __attribute__((noinline, used))
+#endif
+
+namespace ascsim {
+
+// A lambda and the launch's arguments, as host and device both see them. The lambda captures nothing.
+template <class Function, class Arguments>
+struct Packed {
+    Function function;
+    Arguments arguments;
+};
+
+template <unsigned long long Unit, class Function, class Arguments>
+ASCSIM_ENTRY void entry(void* packed)
+{
+    auto* call = static_cast<Packed<Function, Arguments>*>(packed);
+    std::apply(call->function, call->arguments);
+}
+
+struct LaunchConfig {
+    int64_t blocks;
+    uint64_t dynamic_ub;
+};
+
+// The forms in use: <<<blocks>>>, <<<blocks, bytes of dynamic UB>>>, <<<blocks, nullptr, stream>>>, <<<blocks, bytes,
+// stream>>>. A launch runs at once, so the stream has nothing to say.
+template <class Blocks>
+LaunchConfig launch_config(Blocks blocks)
+{
+    return {static_cast<int64_t>(blocks), 0};
+}
+
+template <class Blocks, class Second>
+LaunchConfig launch_config(Blocks blocks, Second second, const void* /* stream */ = nullptr)
+{
+    if constexpr (std::is_arithmetic_v<Second> || std::is_enum_v<Second>) {
+        return {static_cast<int64_t>(blocks), static_cast<uint64_t>(second)};
+    } else {
+        static_assert(std::is_null_pointer_v<Second> || std::is_pointer_v<Second>,
+                      "a launch is kernel<<<blocks, dynamic UB bytes or nullptr, stream>>>");
+        return {static_cast<int64_t>(blocks), 0};
+    }
+}
+
+class Launch {
+public:
+    Launch(const char* kernel, uint32_t line, LaunchConfig config, const char* file = __builtin_FILE())
+        : kernel_(kernel), file_(file), line_(line), config_(config)
+    {
+    }
+
+    // Inlined always, so that the return address that ascsim_launch sees lies in the user's line. Arguments come by
+    // value: a reference to a static const member would need its definition.
+    template <class Function, class... Arguments>
+    __attribute__((always_inline)) void run(Function function, Arguments... arguments) const
+    {
+        using Tuple = std::tuple<Arguments...>;
+        Packed<Function, Tuple> packed{function, Tuple(std::move(arguments)...)};
+        ascsim_launch(kernel_, file_, line_, config_.blocks, config_.dynamic_ub,
+                      reinterpret_cast<void*>(&entry<ASCSIM_TU, Function, Tuple>), &packed);
+    }
+
+private:
+    const char* kernel_;
+    const char* file_;
+    uint32_t line_;
+    LaunchConfig config_;
+};
+
+// Call a kernel with pointers to its arguments: how a caller without a host program calls it.
+template <class... Parameters, std::size_t... Index>
+void call_kernel(void (*kernel)(Parameters...), void** arguments, std::index_sequence<Index...>)
+{
+    kernel(*static_cast<std::remove_cv_t<std::remove_reference_t<Parameters>>*>(arguments[Index])...);
+}
+
+template <class... Parameters>
+void call_kernel(void (*kernel)(Parameters...), void** arguments)
+{
+    call_kernel(kernel, arguments, std::index_sequence_for<Parameters...>{});
+}
+
+}  // namespace ascsim

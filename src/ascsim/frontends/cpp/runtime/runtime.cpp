@@ -1,0 +1,401 @@
+// The runtime library of compiled kernels: it joins a program's host code, its device images and the Python host.
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "ascsim/runtime.hpp"
+#include "host.hpp"
+
+#define RETURN_ADDRESS reinterpret_cast<uint64_t>(__builtin_return_address(0))
+
+extern "C" {
+AscsimHost ascsim_host;
+AscsimCall ascsim_call;
+AscsimTrace ascsim_trace;
+AscsimCore ascsim_core;
+char ascsim_soc_name[64];
+}
+
+namespace {
+
+std::string trace_directory;
+std::string start_error;
+std::recursive_mutex everything;
+
+// The trace -----------------------------------------------------------------------------------------------------------
+
+constexpr uint64_t MIB = 1ull << 20;
+constexpr uint64_t FIRST_CHUNK = 4 * MIB;
+constexpr uint64_t LARGEST_CHUNK = 64 * MIB;
+// Address space only: pages come with the file.
+constexpr uint64_t RESERVED = 1ull << 36;
+
+struct Table {
+    const char* name;
+    uint64_t record;
+    uint8_t** start;
+    uint64_t* capacity;
+    int file = -1;
+    uint64_t size = 0;
+    uint64_t reserved = 0;
+};
+
+Table tables[] = {
+    {"rows.bin", 32, &ascsim_trace.rows, &ascsim_trace.row_capacity},
+    {"accesses.bin", 64, &ascsim_trace.accesses, &ascsim_trace.access_capacity},
+    {"masks.bin", 32, &ascsim_trace.masks, &ascsim_trace.mask_capacity},
+};
+
+std::string system_error(const std::string& what)
+{
+    return what + ": " + std::strerror(errno);
+}
+
+int open_in_trace(const char* name)
+{
+    return open((trace_directory + "/" + name).c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+}
+
+// Maps the next chunk of the file behind what is mapped, so that no pointer into the table ever changes.
+bool grow(Table& table)
+{
+    uint64_t chunk = table.size == 0 ? FIRST_CHUNK : std::min(table.size, LARGEST_CHUNK);
+    if (table.size + chunk > table.reserved) {
+        errno = ENOMEM;
+        return false;
+    }
+    if (ftruncate(table.file, static_cast<off_t>(table.size + chunk)) != 0) {
+        return false;
+    }
+    void* mapped = mmap(*table.start + table.size, chunk, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, table.file,
+                        static_cast<off_t>(table.size));
+    if (mapped == MAP_FAILED) {
+        return false;
+    }
+    table.size += chunk;
+    *table.capacity = table.size / table.record;
+    return true;
+}
+
+bool open_table(Table& table)
+{
+    table.file = open_in_trace(table.name);
+    if (table.file < 0) {
+        return false;
+    }
+    for (table.reserved = RESERVED; table.reserved >= FIRST_CHUNK; table.reserved /= 2) {
+        void* start = mmap(nullptr, table.reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (start != MAP_FAILED) {
+            *table.start = static_cast<uint8_t*>(start);
+            return grow(table);
+        }
+    }
+    return false;
+}
+
+bool open_extent()
+{
+    int file = open_in_trace("extent.bin");
+    if (file < 0 || ftruncate(file, 4096) != 0) {
+        return false;
+    }
+    void* mapped = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (mapped == MAP_FAILED) {
+        return false;
+    }
+    auto* counters = static_cast<uint64_t*>(mapped);
+    ascsim_trace.n_rows = counters;
+    ascsim_trace.n_accesses = counters + 1;
+    ascsim_trace.n_masks = counters + 2;
+    return true;
+}
+
+// Crashes -------------------------------------------------------------------------------------------------------------
+
+constexpr int CRASH_SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGQUIT};
+
+struct Crash {
+    uint64_t signal, pc, address, rows, frame_count;
+    void* frames[59];
+};
+static_assert(sizeof(Crash) == 512);
+
+int crash_file = -1;
+alignas(16) char signal_stack[256 * 1024];
+
+uint64_t interrupted_pc(const void* context)
+{
+    const auto* machine = static_cast<const ucontext_t*>(context);
+#if defined(__x86_64__)
+    return static_cast<uint64_t>(machine->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+    return machine->uc_mcontext.pc;
+#else
+    (void)machine;
+    return 0;
+#endif
+}
+
+// Leaves what is known in crash.bin, then dies of the same signal. The frames come second: walking a broken stack may
+// crash again, which ends the process with the first record written. (SIGQUIT is how the parent ends a run that takes too
+// long.)
+void on_crash(int number, siginfo_t* info, void* context)
+{
+    static Crash crash;
+    bool has_address = number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL;
+    crash.signal = static_cast<uint64_t>(number);
+    crash.pc = interrupted_pc(context);
+    crash.address = has_address ? reinterpret_cast<uint64_t>(info->si_addr) : 0;
+    crash.rows = *ascsim_trace.n_rows;
+    if (pwrite(crash_file, &crash, sizeof(crash), 0) == static_cast<ssize_t>(sizeof(crash))) {
+        crash.frame_count = static_cast<uint64_t>(backtrace(crash.frames, 59));
+        ssize_t ignored = pwrite(crash_file, &crash, sizeof(crash), 0);
+        (void)ignored;
+    }
+    raise(number);
+}
+
+bool handle_crashes()
+{
+    crash_file = open_in_trace("crash.bin");
+    if (crash_file < 0) {
+        return false;
+    }
+    void* frames[2];
+    backtrace(frames, 2);  // loads what it needs, which a signal handler must not
+    stack_t stack{};
+    stack.ss_sp = signal_stack;
+    stack.ss_size = sizeof(signal_stack);
+    sigaltstack(&stack, nullptr);
+    struct sigaction action{};
+    action.sa_sigaction = on_crash;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER;
+    sigemptyset(&action.sa_mask);
+    for (int number : CRASH_SIGNALS) {
+        sigaction(number, &action, nullptr);
+    }
+    // Python catches or ignores these; the user's program expects their defaults.
+    for (int number : {SIGINT, SIGPIPE, SIGXFSZ}) {
+        signal(number, SIG_DFL);
+    }
+    return true;
+}
+
+// Memories ------------------------------------------------------------------------------------------------------------
+
+// Fixed addresses, so that two runs print the same pointers. Each core memory has a gigabyte of its own.
+constexpr uint64_t GLOBAL_ADDRESS = 0x100000000000;
+constexpr uint64_t CORE_ADDRESS = 0x0f0000000000;
+constexpr uint64_t CORE_STRIDE = 1ull << 30;
+constexpr uint64_t SMALLEST_GLOBAL = 256 * MIB;
+
+uint8_t* map_at(uint64_t address, uint64_t bytes)
+{
+    constexpr int FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void* mapped = mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, FLAGS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (mapped == MAP_FAILED) {
+        mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, FLAGS, -1, 0);
+    }
+    return mapped == MAP_FAILED ? nullptr : static_cast<uint8_t*>(mapped);
+}
+
+struct ModuleSearch {
+    uint64_t base, end;
+};
+
+int find_module_end(dl_phdr_info* info, size_t /* size */, void* data)
+{
+    auto* search = static_cast<ModuleSearch*>(data);
+    if (info->dlpi_addr != search->base) {
+        return 0;
+    }
+    for (int index = 0; index < info->dlpi_phnum; ++index) {
+        const auto& segment = info->dlpi_phdr[index];
+        if (segment.p_type == PT_LOAD) {
+            search->end = std::max<uint64_t>(search->end, info->dlpi_addr + segment.p_vaddr + segment.p_memsz);
+        }
+    }
+    return 1;
+}
+
+void locate(AscsimModule* module)
+{
+    link_map* map = nullptr;
+    if (module->handle == nullptr || dlinfo(module->handle, RTLD_DI_LINKMAP, &map) != 0) {
+        return;
+    }
+    ModuleSearch search{map->l_addr, 0};
+    dl_iterate_phdr(find_module_end, &search);
+    module->base = search.base;
+    module->size = search.end > search.base ? search.end - search.base : 0;
+}
+
+}  // namespace
+
+namespace ascsim {
+
+void fatal(const char* message)
+{
+    int file = open_in_trace("fatal.txt");
+    ssize_t ignored = file < 0 ? 0 : write(file, message, std::strlen(message));
+    (void)ignored;
+    _exit(70);
+}
+
+Lock::Lock() { everything.lock(); }
+Lock::~Lock() { everything.unlock(); }
+
+}  // namespace ascsim
+
+extern "C" {
+
+const char* ascsim_runtime_start(const char* directory, const AscsimHost* host)
+{
+    trace_directory = directory;
+    ascsim_host = *host;
+    bool is_open = open_extent();
+    for (Table& table : tables) {
+        is_open = is_open && open_table(table);
+    }
+    if (!is_open || !handle_crashes()) {
+        start_error = system_error("the trace in " + trace_directory + " cannot be opened");
+        return start_error.c_str();
+    }
+    std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);  // what was printed before a crash is seen
+    return nullptr;
+}
+
+const char* ascsim_map_memories(uint64_t global_bytes, const uint64_t* capacities)
+{
+    for (; ascsim_core.memory[0] == nullptr && global_bytes >= SMALLEST_GLOBAL; global_bytes /= 2) {
+        ascsim_core.memory[0] = map_at(GLOBAL_ADDRESS, global_bytes);
+        ascsim_core.capacity[0] = global_bytes;
+    }
+    bool is_mapped = ascsim_core.memory[0] != nullptr;
+    for (uint64_t space = 1; space < 8 && is_mapped; ++space) {
+        if (capacities[space] != 0) {
+            ascsim_core.memory[space] = map_at(CORE_ADDRESS + space * CORE_STRIDE, capacities[space] + ASCSIM_GUARD);
+            ascsim_core.capacity[space] = capacities[space];
+            is_mapped = ascsim_core.memory[space] != nullptr;
+        }
+    }
+    if (!is_mapped) {
+        start_error = system_error("the memories of the simulated chip cannot be mapped");
+        return start_error.c_str();
+    }
+    return nullptr;
+}
+
+void ascsim_load(const char* path, int32_t is_program, AscsimModule* module)
+{
+    module->handle = dlopen(path, RTLD_NOW | (is_program ? RTLD_GLOBAL : RTLD_LOCAL));
+    if (module->handle == nullptr) {
+        std::snprintf(module->error, sizeof(module->error), "%s", dlerror());
+    }
+    locate(module);
+}
+
+int32_t ascsim_run_block(void* entry, void* arguments, char* message, uint64_t message_size)
+{
+    try {
+        reinterpret_cast<void (*)(void*)>(entry)(arguments);
+        return 0;
+    } catch (const ascsim::Stop&) {
+        return 1;
+    } catch (const std::exception& error) {
+        std::snprintf(message, message_size, "%s", error.what());
+    } catch (...) {
+        std::snprintf(message, message_size, "an object that is no std::exception");
+    }
+    return 2;
+}
+
+__attribute__((noinline)) int64_t ascsim_issue(uint32_t definition, uint32_t count, const AscsimOperand* operands)
+{
+    ascsim_call.pc = RETURN_ADDRESS;
+    ascsim_call.result = 0;
+    count = std::min<uint32_t>(count, ASCSIM_MAX_OPERANDS);
+    std::memcpy(ascsim_call.operands, operands, count * sizeof(AscsimOperand));
+    if (ascsim_host.issue(definition, count) != 0) {
+        throw ascsim::Stop{};
+    }
+    return ascsim_call.result;
+}
+
+__attribute__((noinline)) void* ascsim_resolve(uint32_t definition, uint32_t variant)
+{
+    void* function = ascsim_host.resolve(definition, variant, RETURN_ADDRESS);
+    if (function == nullptr) {
+        throw ascsim::Stop{};
+    }
+    return function;
+}
+
+__attribute__((noinline)) void ascsim_fault_access(uint32_t definition, uint8_t space, uint64_t value, uint64_t bytes)
+{
+    ascsim_host.fault_access(definition, space, value, bytes, RETURN_ADDRESS);
+    throw ascsim::Stop{};
+}
+
+void ascsim_trace_grow(void)
+{
+    const uint64_t counts[] = {*ascsim_trace.n_rows, *ascsim_trace.n_accesses, *ascsim_trace.n_masks};
+    for (int index = 0; index < 3; ++index) {
+        while (*tables[index].capacity - counts[index] < ASCSIM_TRACE_ROOM) {
+            if (!grow(tables[index])) {
+                ascsim::fatal(system_error("the trace in " + trace_directory + " cannot grow").c_str());
+            }
+        }
+    }
+}
+
+__attribute__((noinline)) void* ascsim_local_array(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t dtype,
+                                                   const char* name)
+{
+    void* address = ascsim_host.local_array(space, bytes, alignment, dtype, name, RETURN_ADDRESS);
+    if (address == nullptr) {
+        throw ascsim::Stop{};
+    }
+    return address;
+}
+
+__attribute__((noinline)) void* ascsim_auto_tile(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t /* dtype */)
+{
+    void* address = ascsim_host.auto_tile(space, bytes, alignment, RETURN_ADDRESS);
+    if (address == nullptr) {
+        throw ascsim::Stop{};
+    }
+    return address;
+}
+
+void ascsim_auto_tile_end(uint8_t space, void* address)
+{
+    ascsim_host.auto_tile_end(space, reinterpret_cast<uint64_t>(address));
+}
+
+__attribute__((noinline)) void ascsim_launch(const char* kernel, const char* file, uint32_t line, int64_t blocks,
+                                             uint64_t dynamic_ub, void* host_entry, void* arguments)
+{
+    uint64_t pc = RETURN_ADDRESS;
+    ascsim::Lock lock;
+    int32_t code = ascsim_host.launch(kernel, file, line, blocks, dynamic_ub, host_entry, arguments, pc);
+    if (code != 0) {
+        ascsim_set_device_error(code);
+    }
+}
+}
