@@ -124,16 +124,25 @@ def LaneMask(name: str = "mask", of: str = "T") -> Operand:  # noqa: N802
 
 @dataclass(frozen=True)
 class Asm:
-    """A ``.pto`` spelling: the operation's name after ``pto.``, and the attribute values that select this instruction."""
+    """A ``.pto`` spelling: the operation's name after ``pto.``, and the attribute values that select this instruction.
+
+    An attribute with the name ``""`` is a bare string of the text, one with the value ``""`` is there without a value.
+    ``order`` names the operands as the text has them, where that is not the order of the inputs; ``"_"`` is one that the
+    text has and the instruction does without. ``sizes`` are the element sizes in bytes that it stands for; empty: all.
+    An operand of an enumeration is written as a bare string, or as an attribute of its name, that names a member.
+    """
 
     name: str
     attributes: tuple[tuple[str, str], ...] = ()
+    order: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
 
 
 class Definition:
     """What all kinds of instruction share. ``number`` is given by the registry.
 
-    ``cpp_order`` names the operands in the order of the C++ function's arguments. ``cpp_templates`` lists the forms that
+    ``cpp_order`` names the operands in the order of the C++ function's arguments; an optional operand may stand anywhere
+    in it, and there is an overload without it. ``cpp_templates`` lists the forms that
     take template arguments: each a string of operand names in template order, a tile's name standing for its type and
     an enumeration's for its value (``"phase"`` for ``NAME<Phase>(dst, src)``, ``"src dst atomic"`` for
     ``NAME<Src, Dst, Atomic>(dst, src)``); an enumeration that stands there is never a function argument.
@@ -374,7 +383,8 @@ class Bytes:
     """Which bytes a pointer operand of a memory-form instruction covers: bursts of ``length`` over ``dims``.
 
     ``dtype`` is how the semantics view them, ``offset`` where they begin (from the pointer), ``mask`` which bytes of
-    each burst of a written operand really are (uint8[256] of 0 and 1; None: all).
+    each burst of a written operand really are (uint8[256] of 0 and 1; None: all). ``used`` is False for bytes that are
+    fetched and have no part in the result: the semantics do not see them.
     """
 
     length: int
@@ -382,12 +392,14 @@ class Bytes:
     dtype: np.dtype | None = None
     offset: int = 0
     mask: np.ndarray | None = None
+    used: bool = True
 
 
 class MemoryInstruction(Definition):
     """A vector instruction or copy on addresses.
 
-    ``extent(call) -> {operand: Bytes}`` says which bytes, ``semantics(*read arrays, *scalars)`` what becomes of them.
+    ``extent(call) -> {operand: Bytes, or several}`` says which bytes, ``semantics(*read arrays, *scalars)`` what becomes
+    of them; a result that is no tuple goes to every written region.
     With ``stateful`` both get more: ``extent(call, state)``, ``semantics(call, state, *read arrays)``, where ``state``
     is the core's. ``watch(core, definition, args, touches)`` gives warnings that depend on the data. That the operands
     have the types of one variant and lie in the memories they name is a rule of every such instruction.
@@ -396,7 +408,7 @@ class MemoryInstruction(Definition):
     level = "memory"
 
     def __init__(
-        self, name: str, *, extent: Callable[..., dict[str, Bytes]], semantics: Callable[..., Any],
+        self, name: str, *, extent: Callable[..., dict[str, Bytes | Sequence[Bytes]]], semantics: Callable[..., Any],
         variants: Sequence[dict[str, DType]], values: str = "bits", work: Callable[..., int] | None = None,
         expand: Callable[..., Iterator[Group] | None] | None = None,
         watch: Callable[..., Sequence[Finding]] | None = None, stateful: bool = False, rules: Sequence[Rule] = (),
@@ -405,6 +417,7 @@ class MemoryInstruction(Definition):
         pointers = [o for o in record["operands"] if o.sort is Sort.POINTER]
         standing = (rule_language.variant_types(pointers, variants), rule_language.pointer_spaces(pointers))
         super().__init__(name, rules=(*standing, *rules), **record)
+        self.own_rules = tuple(rules)
         self.stateful = stateful
         self.extent = extent
         self.semantics = semantics
@@ -429,23 +442,26 @@ class MemoryInstruction(Definition):
         extents = self.extent(call, core.state) if self.stateful else self.extent(call)
         touched = []
         for number, operand in enumerate(self.inputs):
-            covered = extents.get(operand.name)
-            if covered is None:
+            extent = extents.get(operand.name)
+            if extent is None:
                 continue
             pointer = args[number]
-            kind = covered.dtype or (pointer.dtype.numpy if pointer.dtype else np.dtype(np.uint8))
-            region = Region(pointer.space, pointer.offset + covered.offset, covered.length, covered.dims, kind)
-            align = operand.align.bit_length() - 1 if pointer.space != Space.GM and not covered.offset else 0
-            if operand.role is not Role.OUT:
-                touched.append(Touch(number, Mode.READ, region, align))
-            if operand.role is not Role.IN:
-                touched.append(Touch(number, Mode.WRITE, region, align, covered.mask))
+            for covered in (extent,) if isinstance(extent, Bytes) else extent:
+                kind = covered.dtype or (pointer.dtype.numpy if pointer.dtype else np.dtype(np.uint8))
+                region = Region(pointer.space, pointer.offset + covered.offset, covered.length, covered.dims, kind)
+                align = operand.align.bit_length() - 1 if pointer.space != Space.GM and not covered.offset else 0
+                if operand.role is not Role.OUT:
+                    touched.append(Touch(number, Mode.READ, region, align, used=covered.used))
+                if operand.role is not Role.IN:
+                    touched.append(Touch(number, Mode.WRITE, region, align, covered.mask))
         return touched
 
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         """Apply the semantics to the bytes as arrays; rows come as leading dimensions."""
         arrays, outs = [], []
         for touch in touches:
+            if not touch.used:
+                continue
             view = core.view(touch.region)
             dtype = viewed_as(view, args[touch.operand].dtype)
             if touch.mode == Mode.READ:
@@ -459,7 +475,7 @@ class MemoryInstruction(Definition):
         else:
             scalars = [v for o, v in zip(self.inputs, args, strict=False) if o.sort is Sort.SCALAR]
             results = self.semantics(*arrays, *scalars)
-        results = results if isinstance(results, tuple) else (results,)
+        results = results if isinstance(results, tuple) else (results,) * len(outs)
         for (view, dtype, mask), result in zip(outs, results, strict=True):
             if mask is None:
                 store_lanes(view, result, self.values, dtype)
@@ -484,43 +500,67 @@ def scalar_cell(value: Any, dtype: DType | None) -> np.ndarray:
     return cell
 
 
+def scalar_of(cell: np.ndarray, dtype: DType | None) -> Any:
+    """The number in such a cell."""
+    return (cell.view(np.int64) if dtype is None else cell[: dtype.size].view(dtype.numpy))[0].item()
+
+
 @dataclass(frozen=True)
-class Load:
-    """The memory side of a register load: ``nbytes`` bytes, aligned to ``align``, at the pointer ``operand``."""
+class Access:
+    """The memory side of a register load or store: ``nbytes`` bytes (a store's: at most), aligned to ``align``, at the
+    pointer ``operand``.
+
+    ``offset`` names the scalar operand, if there is one, by which the address lies further on, in units of ``unit`` bytes;
+    with a definition's ``post_update`` the access is at the pointer itself, which then moves by as much.
+    """
 
     operand: str
     nbytes: int
     align: int
+    offset: str = ""
+    unit: int = 1
 
 
-@dataclass(frozen=True)
-class Store:
-    """The memory side of a register store: at most ``nbytes`` bytes at the pointer ``operand``."""
+class Load(Access):
+    """The memory side of a register load."""
 
-    operand: str
-    nbytes: int
-    align: int
+
+class Store(Access):
+    """The memory side of a register store."""
 
 
 class RegisterInstruction(Definition):
     """A vector-function instruction on registers.
 
     ``semantics`` takes the inputs in operand order (vector registers as lanes in the ``values`` representation, lane
-    masks as uint8 lanes, mask registers as uint8[256], scalars, loaded bytes as uint8) and returns the outputs in
-    operand order; a store returns ``(bytes, written)``, both uint8 arrays. ``masking`` says what inactive lanes of a
-    result hold: ``zero``, ``merge`` (the old destination, which is then INOUT), or ``none`` (no lane mask governs it).
+    masks as uint8 lanes, mask registers as uint8[256], scalars as arrays of one element, enumerations as integers, loaded
+    bytes as lanes of their type), then ``extra(types)``, the constants of a variant. It returns the outputs in operand
+    order: lanes, for a mask register with ``lane_mask`` one bool a lane; a store returns ``(bytes, written)``, both uint8.
+    ``float_semantics`` stands in for it where the first type of a variant is a float, if given.
+
+    ``masking`` says what inactive lanes of a result hold: ``zero``, ``merge`` (the old destination, which is then INOUT),
+    or ``none`` (the semantics see to the mask themselves, or there is none). ``part`` is for types of two widths: of the
+    narrower one, the lanes number ``part``, ``part + ratio``, ... take part (PART_EVEN is 0), and others become 0.
     ``memory`` maps a variant to its :class:`Load` or :class:`Store`, or is None. ``returns`` names the written register
     that the C++ function returns; the others it takes by reference.
+
+    ``native`` says how the compiled form comes about (see isa/compile.py): ``lanewise`` (a result's lane depends on the
+    same lane of the inputs, and on scalars), ``moves`` (bytes are only moved), ``table`` (the inputs are enumerations), or
+    ``whole`` (Numba compiles the semantics as they stand).
     """
 
     level = "register"
 
     def __init__(
         self, name: str, *, semantics: Callable[..., Any], variants: Sequence[dict[str, DType]], values: str = "bits",
-        masking: str = "none", memory: Callable[[dict[str, DType]], Load | Store] | None = None,
-        post_update: bool = False, returns: str = "", **record: Any,
+        masking: str = "none", memory: Callable[[dict[str, DType]], Access] | None = None,
+        post_update: bool = False, returns: str = "", native: str = "whole", part: int | None = None,
+        extra: Callable[[dict[str, DType]], tuple[Any, ...]] | None = None,
+        float_semantics: Callable[..., Any] | None = None, rules: Sequence[Rule] = (), **record: Any,
     ) -> None:  # fmt: skip
-        super().__init__(name, pipe=Pipe.V, **record)
+        pointers = [o for o in record["operands"] if o.sort is Sort.POINTER]
+        standing = (rule_language.pointer_spaces(pointers),) if pointers else ()
+        super().__init__(name, pipe=Pipe.V, rules=(*standing, *rules), **record)
         self.semantics = semantics
         self.variants = tuple(variants)
         self.values = values
@@ -528,7 +568,13 @@ class RegisterInstruction(Definition):
         self.memory = memory
         self.post_update = post_update
         self.returns = returns
+        self.native = native
+        self.part = part
+        self.extra = extra
+        self.float_semantics = float_semantics
         self._bound: dict[tuple, BoundRegisterInstruction] = {}
+        registers = {o.dtype for o in self.operands if o.sort is not Sort.POINTER} | {o.lane_mask for o in self.operands}
+        self._of_pointers_only = {o.dtype for o in pointers} - registers
 
     def bind(self, **types: DType) -> BoundRegisterInstruction:
         """The instruction for one choice of its type variables.
@@ -549,6 +595,9 @@ class RegisterInstruction(Definition):
     def infer(self, args: Sequence[Any], result: DType | None = None) -> BoundRegisterInstruction:
         """The instruction for the types of these arguments; ``result`` decides what they leave open.
 
+        A type that only an address has (a mask register's in memory) makes no difference to what is done, so that any
+        will do: ``.pto`` text writes ``!pto.ptr<i64, ub>`` there.
+
         Raises:
             Refused: the types are not among its variants, or they do not agree.
         """
@@ -562,10 +611,13 @@ class RegisterInstruction(Definition):
                         "All its operands of one type variable have one type.",
                     )  # fmt: skip
         wanted = [v for v in self.variants if all(v.get(k) is t for k, t in types.items())]
+        if not wanted and self._of_pointers_only:
+            of_registers = {k: t for k, t in types.items() if k not in self._of_pointers_only}
+            wanted = [v for v in self.variants if all(v.get(k) is t for k, t in of_registers.items())][:1]
         out = next((o for o in self.operands if not o.is_input and isinstance(o.dtype, str)), None)
         if result is not None and out is not None:
             wanted = [v for v in wanted if v[str(out.dtype)] is result]
-        if len(wanted) == 1 or (wanted and not self.variants[0]):
+        if len(wanted) == 1:
             return self.bind(**wanted[0])
         if not wanted:
             return self.bind(**types, **({str(out.dtype): result} if result is not None and out is not None else {}))
@@ -582,18 +634,37 @@ class BoundRegisterInstruction:
         self.number = definition.number
         self.name = definition.name
         self.memory = definition.memory(types) if definition.memory else None
+        self.constants = definition.extra(types) if definition.extra else ()
         self._run: Callable[..., None] | None = None
+        self._stored: tuple[Sequence[Any], np.ndarray, np.ndarray] | None = None
 
     def __repr__(self) -> str:
         return f"<{self.name} {', '.join(t.name for t in self.types.values())}>"
+
+    @property
+    def semantics(self) -> Callable[..., Any]:
+        """The semantics of this variant."""
+        first = next(iter(self.types.values()), None)
+        of_floats = self.definition.float_semantics
+        return of_floats if of_floats and first is not None and first.kind == "f" else self.definition.semantics
+
+    @property
+    def registers_out(self) -> list[Operand]:
+        """The operands that a call writes as registers or scalars, in the order of its results."""
+        written = [o for o in self.definition.operands if o.role in (Role.OUT, Role.INOUT) and o.sort is not Sort.POINTER]
+        return sorted(written, key=lambda o: (o.sort is Sort.SCALAR, o.role is Role.INOUT))
 
     def dtype_of(self, operand: Operand) -> DType | None:
         """The element type of an operand in this variant."""
         return self.types[operand.dtype] if isinstance(operand.dtype, str) else operand.dtype
 
     def check(self, profile: Profile, args: Sequence[Any]) -> tuple[Finding, ...]:
-        """See :meth:`Definition.check`."""
-        return self.definition.check(profile, args)
+        """See :meth:`Definition.check`. A scalar is data here: no verdict depends on it."""
+        kinds = [
+            0 if operand.sort is Sort.SCALAR else value
+            for operand, value in zip(self.definition.inputs, args, strict=False)
+        ]
+        return self.definition.check(profile, [*kinds, *args[len(kinds) :]])
 
     def expansion(self, core: Core, args: Sequence[Any]) -> None:
         """Register instructions have none."""
@@ -613,24 +684,27 @@ class BoundRegisterInstruction:
             return []
         number = self.definition._index[self.memory.operand]
         pointer: Pointer = args[number]
+        start = pointer.offset if self.definition.post_update else pointer.offset + self._distance(args)
         align = self.memory.align.bit_length() - 1
-        if isinstance(self.memory, Load):
-            region = Region(pointer.space, pointer.offset, self.memory.nbytes, (), np.dtype(np.uint8))
-            return [Touch(number, Mode.READ, region, align)]
-        written = self._store_bytes(args)[1]
-        length = int(np.flatnonzero(written)[-1]) + 1 if written.any() else 0
-        region = Region(pointer.space, pointer.offset, length, (), np.dtype(np.uint8))
-        mask = None
-        if length and not written[:length].all():
-            mask = np.zeros(REGISTER_BYTES * 2, np.uint8)[:REGISTER_BYTES]
-            mask[:length] = written[:length]
-        return [Touch(number, Mode.WRITE, region, align, mask)]
-
-    def _store_bytes(self, args: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        assert isinstance(self.memory, Store)
+        byte = np.dtype(np.uint8)
+        if not isinstance(self.memory, Store):
+            return [Touch(number, Mode.READ, Region(pointer.space, start, self.memory.nbytes, (), byte), align)]
         data, written = np.zeros(self.memory.nbytes, np.uint8), np.zeros(self.memory.nbytes, np.uint8)
         self.run(data, written, *self._raw_inputs(args, None))
-        return data, written
+        self._stored = (args, data, written)
+        length = int(np.flatnonzero(written)[-1]) + 1 if written.any() else 0
+        mask = None
+        if not written[:length].all():
+            mask = np.zeros(REGISTER_BYTES, np.uint8)
+            mask[:length] = written[:length]
+        return [Touch(number, Mode.WRITE, Region(pointer.space, start, length, (), byte), align, mask)]
+
+    def _distance(self, args: Sequence[Any]) -> int:
+        """How many bytes the offset operand amounts to."""
+        if self.memory is None or not self.memory.offset:
+            return 0
+        number = self.definition._index[self.memory.offset]
+        return int(args[number]) * self.memory.unit if number < len(args) else 0
 
     def _raw_inputs(self, args: Sequence[Any], loaded: np.ndarray | None) -> list[Any]:
         raw: list[Any] = []
@@ -640,42 +714,53 @@ class BoundRegisterInstruction:
                     raw.append(loaded)
             elif isinstance(value, (VReg, MReg)):
                 raw.append(value.data)
-            else:
+            elif self.memory is None or operand.name != self.memory.offset:
                 raw.append(scalar_cell(value, self.dtype_of(operand) if operand.sort is Sort.SCALAR else None))
         return raw
 
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Any:
-        """Run it on NumPy; returns the written registers and updated scalars, in operand order (one: itself)."""
+        """Run it on NumPy; returns the written registers, updated scalars and moved pointer (if one: itself)."""
+        results: list[Any] = []
         if isinstance(self.memory, Store):
-            data, written = self._store_bytes(args)
-            length = touches[0].region.length
-            if length:
-                view = core.view(touches[0].region)
-                np.copyto(view, data[:length], where=written[:length].astype(bool))
-            return None
-        loaded = core.view(touches[0].region) if touches else None
-        outs: list[VReg | MReg] = []
-        for operand in self.definition.operands:
-            if operand.role is Role.OUT and operand.sort is Sort.VREG:
-                kind = self.dtype_of(operand)
-                assert kind is not None
-                outs.append(VReg(kind))
-            elif operand.role is Role.OUT and operand.sort is Sort.MREG:
-                outs.append(MReg())
-        updated = [o for o in self.definition.operands if o.role is Role.INOUT and o.sort is Sort.SCALAR]
-        cells = [np.zeros(8, np.uint8) for _ in updated]
-        merged = [
-            VReg(v.dtype, v.data.copy())
-            for o, v in zip(self.definition.inputs, args, strict=False)
-            if o.role is Role.INOUT and o.sort is Sort.VREG
-        ]
-        self.run(*[r.data for r in (*outs, *merged)], *cells, *self._raw_inputs(args, loaded))
-        results: list[Any] = [*outs, *merged, *(int(c.view(np.uint64)[0]) for c in cells)]
-        return results[0] if len(results) == 1 else tuple(results)
+            self._write(core, args, touches)
+        else:
+            loaded = core.view(touches[0].region) if touches else None
+            for operand in self.registers_out:
+                if operand.sort is Sort.MREG:
+                    results.append(MReg())
+                elif operand.sort is Sort.SCALAR:
+                    results.append(np.zeros(8, np.uint8))
+                elif operand.role is Role.INOUT:
+                    results.append(VReg(*self._copy(args[self.definition._index[operand.name]])))
+                else:
+                    kind = self.dtype_of(operand)
+                    assert kind is not None
+                    results.append(VReg(kind))
+            buffers = [r if isinstance(r, np.ndarray) else r.data for r in results]
+            self.run(*buffers, *self._raw_inputs(args, loaded))
+            results = [
+                scalar_of(r, self.dtype_of(o)) if isinstance(r, np.ndarray) else r
+                for o, r in zip(self.registers_out, results, strict=True)
+            ]
+        if self.definition.post_update:
+            pointer: Pointer = args[touches[0].operand]
+            results.append(pointer._replace(offset=pointer.offset + self._distance(args)))
+        return tuple(results) if len(results) > 1 else results[0] if results else None
+
+    def _copy(self, register: VReg) -> tuple[DType, np.ndarray]:
+        return register.dtype, register.data.copy()
+
+    def _write(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
+        assert self._stored is not None and self._stored[0] is args
+        _, data, written = self._stored
+        length = touches[0].region.length
+        if length:
+            view = core.view(touches[0].region)
+            np.copyto(view, data[:length], where=written[:length].astype(bool))
 
     @property
     def run(self) -> Callable[..., None]:
-        """``run(out buffers..., inputs...)``: the wrapper that NumPy runs and Numba compiles (see isa.compile)."""
+        """``run(out buffers..., inputs...)``: the instruction on raw buffers, by NumPy (see isa.compile)."""
         if self._run is None:
             from ascsim.isa.compile import register_wrapper
 

@@ -228,7 +228,8 @@ def variant_types(pointers: Sequence[Operand], variants: Sequence[dict[str, DTyp
                     pointer = getattr(call, operand.name)._replace(dtype=other)
                     yield SimpleNamespace(**{**vars(call), operand.name: pointer})
 
-    sentence = "the addresses point to " + "; or ".join(said(a) for a in allowed) if typed else "addresses of any type"
+    said_of = ", ".join(o.name for o in typed)
+    sentence = f"{said_of} have the element types of one form" if typed else "addresses of any type"
     return Rule("L002", sentence, test, breaks=breaks, mend="Cast the pointer, or use another element type.")
 
 

@@ -5,10 +5,18 @@ Sources: asc-devkit ``docs/zh/api/SIMD-API/C-API`` (sync), pto-isa ``docs/isa`` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
-from ascsim.isa.definition import CHIPS, Asm, Choice, Definition, plain_instruction
+from ascsim.isa.definition import (
+    CHIPS,
+    Asm,
+    Choice,
+    Definition,
+    MemoryInstruction,
+    memory_instruction,
+    plain_instruction,
+)  # fmt: skip
 from ascsim.isa.rules import refuse
 from ascsim.machine.core import Core, Group, Step
 from ascsim.machine.trace import Kind
@@ -89,3 +97,18 @@ def _as_barrier_all(call: SimpleNamespace, profile: Profile) -> Iterator[Group]:
 )  # fmt: skip
 def sync_all_pipes(core: Core, call: SimpleNamespace) -> None:
     """A barrier on all pipes: ``pipe_barrier(PIPE_ALL)``."""
+
+
+def synchronous(base: MemoryInstruction, cpp: str, sources: Sequence[str]) -> MemoryInstruction:
+    """Register the ``_sync`` form of an instruction: itself, then a barrier on all pipes."""
+    names = [operand.name for operand in base.inputs]
+
+    def expand(call: SimpleNamespace, profile: Profile) -> Iterator[Group]:
+        yield Group([Step(base, tuple(getattr(call, name) for name in names)), Step(pipe_barrier, (Pipe.ALL,))])
+
+    return memory_instruction(
+        cpp, cpp=cpp, asm=(), profiles=base.profiles, operands=base.operands, pipe=base.pipe, variants=base.variants,
+        extent=base.extent, stateful=base.stateful, rules=base.own_rules, watch=base.watch, work=base.work,
+        expand=expand, notes=base.notes, assumed=base.assumed, sources=sources,
+        doc=f"{base.doc}\n\nThen ``pipe_barrier(PIPE_ALL)``, so that what follows sees the result.",
+    )(base.semantics)  # fmt: skip

@@ -120,7 +120,8 @@ def _touches(core: Core, group: Group) -> Iterator[tuple[Step, Touch]]:
     """Each step's touches in order, reads before writes."""
     for step in group.steps:
         for touch in sorted(step.instruction.touches(core, step.args), key=lambda t: t.mode):
-            yield step, touch
+            if touch.used:
+                yield step, touch
 
 
 def _rows_apart(step: Step, touch: Touch) -> bool:
