@@ -81,7 +81,8 @@ _MARKS_OF_DEVICE_PASS = {"__CCE_IS_AICORE__": "1"}
 _POSITION = ("-fPIC", "-fno-semantic-interposition")
 _OF_GCC = ("-fno-gnu-unique", "-fno-ipa-icf")
 _OF_ZIG = ("-fno-sanitize=undefined",)
-_OF_DEVICE = ("-O1", "-g", "-fno-strict-aliasing", "-w")
+# Line tables of DWARF 4: some releases of binutils take the wrong file from those of DWARF 5 after a #line.
+_OF_DEVICE = ("-O1", "-g", "-gdwarf-4", "-fno-strict-aliasing", "-w")
 # The host sees device functions without their bodies.
 _OF_BLANKED_HOST = ("-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-const-variable")
 _SCALAR_TRACE = {

@@ -241,11 +241,6 @@ def _has_vendor_words(source: bytes, known: Names) -> bool:
     return bool(_VENDOR_WORD.search(source)) or any(name in source for name in names)
 
 
-def has_device_code(source: bytes) -> bool:
-    """Whether a text mentions anything that only a device compilation understands (comments and strings aside)."""
-    return bool(_DEVICE_CODE.search(_mask(source, strings=True)))
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Text with its comments and strings blanked
 
@@ -346,7 +341,7 @@ class _Pass:
             kernels=kernels,
             launches=tuple(sorted(self.launches, key=lambda launch: (launch.line, launch.column))),
             uses_aic=bool(_USES_AIC.search(self.code)),
-            has_device_code=bool(_DEVICE_CODE.search(self.code)),
+            has_device_code=any(_DEVICE_CODE.search(view) for view in (self.view, self.macro_view)),
             instructions_called=calls,
             names=Names(self.known.kernels | by_name.keys(), self.known.qualifiers | self.own_qualifiers),
             is_changed=bool(edits or host_edits),
@@ -777,13 +772,14 @@ def _skip_blanks_back(view: bytes, at: int) -> int:
 
 def _closing(view: bytes, opening: int) -> int:
     """Where the bracket at ``opening`` closes; the end of the text if nowhere."""
-    depth = 0
+    expected: list[int] = []
     for at in range(opening, len(view)):
         if view[at] in _PAIRS:
-            depth += 1
+            expected.append(_PAIRS[view[at]])
         elif view[at] in _CLOSERS:
-            depth -= 1
-            if depth == 0:
+            if view[at] != expected.pop():
+                break
+            if not expected:
                 return at
     return len(view)
 

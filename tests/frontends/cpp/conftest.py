@@ -1,0 +1,171 @@
+"""Small programs for the tests of the C++ front end: headers and a runtime of a few lines instead of ascsim's own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ascsim.frontends.cpp.compilers import Compiler, find_compiler
+from ascsim.frontends.cpp.driver import BuildOptions
+
+PRELUDE = """
+#pragma once
+#define __gm__
+#define __ubuf__
+#define __global__
+#define __vector__
+#define __cube__
+#define __aicore__
+#define __simd_vf__
+"""
+
+LAUNCH = """
+#pragma once
+#include <tuple>
+extern "C" void fake_launch(const char* kernel, int line, int blocks, void* entry, void* arguments);
+extern "C" void fake_scope(const char* name);
+extern "C" void* fake_array(int space, unsigned long bytes, const char* name);
+namespace ascsim {
+enum class Space { UB, L1 };
+template <unsigned long long Unit, class F, class T> __attribute__((used, noinline)) void entry(void* p)
+{
+    F* f = nullptr;
+    std::apply(*f, *static_cast<T*>(p));
+}
+struct Config { int blocks; };
+template <class B, class... A> Config launch_config(B blocks, A...) { return {int(blocks)}; }
+struct Launch {
+    const char* kernel;
+    int line;
+    Config config;
+    template <class F, class... A> void run(F, A... a) const
+    {
+        std::tuple<A...> packed(a...);
+        auto* address = reinterpret_cast<void*>(&entry<ASCSIM_TU, F, std::tuple<A...>>);
+        fake_launch(kernel, line, config.blocks, address, &packed);
+    }
+};
+template <class T> T& local_array(Space space, const char* name, unsigned = 32)
+{
+    return *static_cast<T*>(fake_array(int(space), sizeof(T), name));
+}
+struct VfScope { explicit VfScope(const char* name) { fake_scope(name); } };
+template <class... P> void call_kernel(void (*)(P...), void**) {}
+template <class T> void must_be_float(T)
+{
+    static_assert(sizeof(T) == 4, "only float here");
+}
+}
+"""
+
+# The runtime's part, played in C: a launch looks the device function up with what Python filled in.
+RUNTIME = r"""
+#include <stdio.h>
+void* (*fake_lookup)(void* host_entry);
+static char memory[4096];
+void fake_scope(const char* name) { printf("scope %s\n", name); }
+void* fake_array(int space, unsigned long bytes, const char* name)
+{
+    printf("array %d %lu %s\n", space, bytes, name);
+    return memory;
+}
+void fake_launch(const char* kernel, int line, int blocks, void* entry, void* arguments)
+{
+    printf("launch %s line %d blocks %d\n", kernel, line, blocks);
+    void (*device)(void*) = (void (*)(void*))fake_lookup(entry);
+    for (int block = 0; block < blocks; ++block) device(arguments);
+}
+"""
+
+# Loads a program as the runtime does and calls its main.
+RUNNER = r"""
+import ctypes, os, sys
+from ascsim.frontends.cpp.image import load_image
+
+runtime = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+dl = ctypes.CDLL(None)
+dl.dlopen.restype = ctypes.c_void_p
+dl.dlsym.restype = ctypes.c_void_p
+dl.dlsym.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
+dl.dlerror.restype = ctypes.c_char_p
+
+class Info(ctypes.Structure):
+    _fields_ = [
+        ("file", ctypes.c_char_p), ("base", ctypes.c_void_p), ("name", ctypes.c_char_p), ("at", ctypes.c_void_p)
+    ]
+
+def opened(path, mode):
+    handle = dl.dlopen(os.fsencode(path), mode | os.RTLD_LAZY)
+    if not handle:
+        sys.exit(dl.dlerror().decode())
+    return handle
+
+images = {}
+
+def lookup(host_entry):
+    info = Info()
+    assert dl.dladdr(ctypes.c_void_p(host_entry), ctypes.byref(info))
+    path = os.path.realpath(info.file.decode())
+    if path not in images:
+        image = load_image(path)
+        device = image.extract("aiv")
+        handle = opened(device, os.RTLD_LOCAL)
+        symbols = image.device_symbols("aiv")
+        # The link map's first word is where the image lies.
+        images[path] = image.host_symbols, symbols, ctypes.cast(handle, ctypes.POINTER(ctypes.c_void_p))[0] or 0
+    host, device, base = images[path]
+    symbol = host.name_at(host_entry - info.base)
+    address = device.address_of(symbol.name)
+    assert address is not None, symbol
+    return base + address
+
+callback = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(lookup)
+ctypes.c_void_p.in_dll(runtime, "fake_lookup").value = ctypes.cast(callback, ctypes.c_void_p).value
+program = opened(os.path.abspath(sys.argv[2]), os.RTLD_GLOBAL)
+main = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_char_p))(dl.dlsym(program, b"main"))
+words = [os.fsencode(word) for word in sys.argv[2:]]
+status = main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words, None))
+dl.fflush(None)
+os._exit(status)
+"""
+
+
+@pytest.fixture(scope="session")
+def compiler() -> Compiler:
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    return find_compiler()
+
+
+@pytest.fixture(scope="session")
+def toolbox(compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The headers, the runtime library and the runner; built once."""
+    place = tmp_path_factory.mktemp("toolbox")
+    (place / "include" / "ascsim").mkdir(parents=True)
+    (place / "include" / "ascsim" / "prelude.hpp").write_text(PRELUDE)
+    (place / "include" / "ascsim" / "launch.hpp").write_text(LAUNCH)
+    (place / "runtime.c").write_text(RUNTIME)
+    (place / "runner.py").write_text(RUNNER)
+    command = [
+        *compiler.command,
+        "-x",
+        "c",
+        "-shared",
+        "-fPIC",
+        "-o",
+        str(place / "libfake.so"),
+        str(place / "runtime.c"),
+    ]
+    subprocess.run(command, check=True)
+    return place
+
+
+@pytest.fixture
+def options(compiler: Compiler, toolbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildOptions:
+    """Options for a build in ``tmp_path``, which becomes the current directory. Objects are shared between tests."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASCSIM_CACHE", str(toolbox / "cache"))
+    return BuildOptions(compiler=compiler, headers=(toolbox / "include",), cache=toolbox / "cache")

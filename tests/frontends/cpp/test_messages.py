@@ -1,0 +1,98 @@
+"""The compiler's messages in the user's terms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ascsim.frontends.cpp.messages import original_column, parse_messages, render
+
+GCC = """\
+In file included from /ours/pto/tile.hpp:3,
+                 from user.cpp:1:
+/ours/pto/tile.hpp: In instantiation of 'void TADD(A&) [with A = int]':
+user.cpp:2:9:   required from 'void f(T) [with T = int]'
+user.cpp:9:1:   required from here
+/ours/pto/tile.hpp:20:5: error: static assertion failed: TADD takes tiles
+   20 |     static_assert(is_tile<A>);
+      |     ^~~~~~~~~~~~~
+/ours/pto/tile.hpp:20:5: note: 'false' evaluates to false
+user.cpp: In function 'int main()':
+user.cpp:1:5: warning: unused variable 'x' [-Wunused-variable]
+user.cpp:3:3: error: 'y' was not declared in this scope; did you mean 'x'?
+user.cpp:1:1: note: 'x' declared here
+user.cpp:3:3: error: 'y' was not declared in this scope; did you mean 'x'?
+"""
+
+CLANG = """\
+In file included from user.cpp:1:
+/ours/pto/tile.hpp:20:5: error: static assertion failed: TADD takes tiles
+    static_assert(is_tile<A>);
+    ^
+user.cpp:2:9: note: in instantiation of function template specialization 'TADD<int>' requested here
+2 errors generated.
+"""
+
+
+def user_file(directory: Path) -> Path:
+    path = directory / "user.cpp"
+    path.write_text("int\tx;\n    TADD(a);\n  y = 1;\n")
+    return path
+
+
+def told(text: str, directory: Path) -> str:
+    path = user_file(directory)
+    return render(parse_messages(text.replace("user.cpp", str(path)), [Path("/ours")])).replace(f"{directory}/", "")
+
+
+def test_gcc(tmp_path: Path) -> None:
+    assert told(GCC, tmp_path).splitlines() == [
+        "user.cpp:2:9: error: static assertion failed: TADD takes tiles",
+        "      2 |     TADD(a);",
+        "        |         ^",
+        "user.cpp:1:5: warning: unused variable 'x' [-Wunused-variable]",
+        "      1 | int\tx;",
+        "        |    \t^",
+        "user.cpp:3:3: error: 'y' was not declared in this scope; did you mean 'x'?",
+        "      3 |   y = 1;",
+        "        |   ^",
+        "user.cpp:1:1: note: 'x' declared here",
+        "      1 | int\tx;",
+        "        | ^",
+    ]
+
+
+def test_clang(tmp_path: Path) -> None:
+    assert told(CLANG, tmp_path).splitlines()[0] == "user.cpp:2:9: error: static assertion failed: TADD takes tiles"
+    assert told(CLANG, tmp_path).count("note:") == 0
+
+
+def test_a_message_that_no_line_of_the_user_led_to_stays() -> None:
+    found = parse_messages("/ours/x.hpp:7:1: fatal error: gone.h: No such file or directory\n", [Path("/ours")])
+    assert [(m.kind, m.path, m.line, m.is_error) for m in found] == [("fatal error", "/ours/x.hpp", 7, True)]
+    assert render(found) == "/ours/x.hpp:7:1: fatal error: gone.h: No such file or directory"
+
+
+def test_what_is_not_a_message_is_no_message() -> None:
+    assert parse_messages("collect2: error: ld returned 1 exit status\nuser.cpp:1: stuff\n") == []
+
+
+def test_columns_of_a_rewritten_line() -> None:
+    original, rewritten = "    k<<<1>>>(&i, missing);", "    (::ascsim::Launch{...}).run([]{ k(); }, &i, missing);"
+    at = rewritten.index("missing") + 1
+    assert original_column(original, rewritten, at) == original.index("missing") + 1
+    assert original_column(original, rewritten, 3) == 3
+    assert original_column(original, rewritten, rewritten.index("run")) == original.index("k<<<") + 1
+    assert original_column(original, original, 7) == 7
+    assert original_column(original, rewritten, 0) == 0
+
+
+@given(st.text("ab", max_size=5), st.text("cd", max_size=5), st.text("ef", max_size=5), st.text("gh", max_size=5))
+def test_columns_before_and_behind_the_change_are_exact(front: str, old: str, new: str, back: str) -> None:
+    original, rewritten = front + old + back, front + new + back
+    for column in range(1, len(front) + 1):
+        assert original_column(original, rewritten, column) == column
+    for distance in range(len(back)):
+        assert original_column(original, rewritten, len(rewritten) - distance) == len(original) - distance

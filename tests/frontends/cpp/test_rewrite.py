@@ -1,0 +1,440 @@
+"""The source pass: what it makes of each construct, and that it leaves the rest and every line alone."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ascsim.frontends.cpp.rewrite import Names, RewriteError, export_name, rewrite
+
+
+def rewritten(source: str, **options) -> str:
+    return rewrite(source.encode(), "k.asc", **options).text
+
+
+def host(source: str) -> str:
+    return rewrite(source.encode(), "k.asc").host_text
+
+
+def launch(kernel: str, config: str, arguments: str) -> str:
+    """The rewritten form of a launch, as the headers' author reads it."""
+    comma = ", " if arguments else ""
+    return (
+        f'(::ascsim::Launch{{"{kernel}", __LINE__, ::ascsim::launch_config({config})}})'
+        f".run([](auto... ascsim_a) {{ {kernel}(ascsim_a...); }}{comma}{arguments})"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "config", "arguments"),
+    [
+        ("k", "1, 0", "a, b"),
+        ("k", "8", ""),
+        ("ns::k", "1, nullptr, stream", "x"),
+        ("::ns::k", "1, nullptr, stream", "x"),
+        ("k<float, 3>", "blocks, nullptr, s", "(float*)out"),
+        ("k<A<B, (C > D)>, -1>", "n", "f(a, b)"),
+        ("Maker<T>::template k<N>", "n, 0, s", "x"),
+        ("k", "dim(a, b), size<int>(), s", "x"),
+        ("NAME(run, CASE)<half, 2>", "1", "x"),
+        ("table[i]", "1", "x"),
+    ],
+)
+def test_a_launch_becomes_a_call(kernel: str, config: str, arguments: str) -> None:
+    source = f"void f() {{ {kernel}<<<{config}>>>({arguments}); }}"
+    assert rewritten(source) == f"void f() {{ {launch(kernel, config, arguments)}; }}"
+
+
+def test_a_launch_in_if_constexpr_and_templates() -> None:
+    source = "template <int N> void f(void* s) { if constexpr (N == 1) k1<<<1, nullptr, s>>>(); else k2<N><<<2>>>(s); }"
+    text = rewritten(source)
+    assert launch("k1", "1, nullptr, s", "") in text
+    assert launch("k2<N>", "2", "s") in text
+
+
+def test_a_launch_over_lines_keeps_each_part_on_its_line() -> None:
+    source = (
+        "void f()\n{\n    run<\n        float,\n        4><<<\n        1, s>>>(\n"
+        "        a, // first\n        b);\n    g();\n}\n"
+    )
+    text = rewritten(source)
+    lines = text.split("\n")
+    assert len(lines) == len(source.split("\n"))
+    assert lines[2].strip().startswith('(::ascsim::Launch{"run< float, 4>", __LINE__')
+    assert "1, s" in lines[5]
+    assert "// first" in lines[6]
+    assert lines[8] == "    g();"
+
+
+def test_a_launch_whose_configuration_is_conditional() -> None:
+    source = "void f() {\n  k<T>\n#ifndef __CPU_SIM\n  <<<1, nullptr, s>>>\n#endif\n  (a);\n}\n"
+    lines = rewritten(source).split("\n")
+    assert lines[2] == "#ifndef __CPU_SIM" and lines[4] == "#endif"
+    assert lines[1].endswith("::ascsim::launch_config(")
+    assert lines[3].strip() == "1, nullptr, s"
+    assert lines[5].strip().startswith(")}).run(")
+
+
+def test_a_launch_in_a_macro_keeps_its_continued_lines() -> None:
+    source = (
+        "#define GO(NAME) \\\n    do { \\\n        run_##NAME< \\\n            int><<<1, nullptr, s>>>(x); \\\n"
+        "    } while (0)\nvoid f() { GO(a); }\n"
+    )
+    text = rewritten(source)
+    assert text.count("\n") == source.count("\n")
+    assert "run_##NAME< int>(ascsim_a...);" in text
+    assert all(line.endswith("\\") for line in text.split("\n")[:4])
+    assert [entry.kernel for entry in rewrite(source.encode()).launches] == ["run_##NAME< int>"]
+
+
+def test_comments_and_strings_are_not_launches() -> None:
+    source = (
+        'const char* s = "k<<<1>>>(x)"; // k<<<1>>>(x)\n/* k<<<1>>>(x) */ const char* r = R"(k<<<)"; char c = \'"\';\n'
+    )
+    result = rewrite(source.encode())
+    assert result.text == source
+    assert result.launches == ()
+    assert not result.has_device_code
+
+
+@pytest.mark.parametrize(
+    ("source", "message", "line", "column"),
+    [
+        ("void f()\n{\n  k<<<1, 2;\n}\n", "no closing `>>>`", 3, 4),
+        ("void f()\n{\n  k<<<1>>>;\n}\n", "no argument list", 3, 4),
+        ("void f() { <<<1>>>(x); }", "no kernel's name", 1, 12),
+        ("void f() { k<<<1>>>(x; }", "no closing `)`", 1, 20),
+    ],
+)
+def test_a_broken_launch_is_an_error_at_its_place(source: str, message: str, line: int, column: int) -> None:
+    with pytest.raises(RewriteError, match=re.escape(message)) as caught:
+        rewrite(source.encode(), "k.asc")
+    site = caught.value.site
+    assert site is not None
+    assert (site.path, site.line, site.column) == ("k.asc", line, column)
+
+
+KERNEL = "__global__ AICORE void k(__gm__ float* p, int n) { use(p, n); }\n"
+
+
+def test_a_kernel_called_from_a_host_function_is_launched() -> None:
+    source = KERNEL + "template <typename T> void go(T* p) { k(p, 4); }\n"
+    assert launch("k", "1", "p, 4") in rewritten(source)
+    assert [entry.is_implicit for entry in rewrite(source.encode()).launches] == [True]
+
+
+def test_a_kernel_called_from_device_code_is_a_call() -> None:
+    for qualifier in ("__global__", "AICORE", "__aicore__ inline", "[aicore]", "MINE"):
+        source = f"#define MINE __aicore__ inline\n{KERNEL}{qualifier} void outer(__gm__ float* p) {{ k(p, 4); }}\n"
+        assert "Launch" not in rewritten(source), qualifier
+
+
+def test_a_kernel_of_a_header_is_known_by_name() -> None:
+    source = "void go(float* p) { ns::k(p); other(p); }"
+    known = Names(kernels=frozenset({"k"}))
+    assert (
+        rewrite(source.encode(), known=known).text == f"void go(float* p) {{ {launch('ns::k', '1', 'p')}; other(p); }}"
+    )
+    assert rewritten(source) == source
+
+
+def test_a_null_argument_stays_a_pointer() -> None:
+    source = KERNEL + "void go(float* p) { k<<<1>>>(0, 0); k<<<1>>>( NULL , 0); unknown<<<1>>>(0); }"
+    text = rewritten(source)
+    assert "}, nullptr, 0)" in text
+    assert "},  nullptr , 0)" in text
+    assert "}, 0)" in text
+
+
+@pytest.mark.parametrize(
+    ("declaration", "expected"),
+    [
+        ("__ubuf__ float x[N];", 'auto& x = ::ascsim::local_array<float[(N)]>(::ascsim::Space::UB, "x");'),
+        (
+            "__ubuf__ half x[N >> 1][4];",
+            'auto& x = ::ascsim::local_array<half[(N >> 1)][(4)]>(::ascsim::Space::UB, "x");',
+        ),
+        ("static __cbuf__ T x[2];", 'auto& x = ::ascsim::local_array<T[(2)]>(::ascsim::Space::L1, "x");'),
+        ("__ca__ int8_t x[2];", 'auto& x = ::ascsim::local_array<int8_t[(2)]>(::ascsim::Space::L0A, "x");'),
+        (
+            "__ubuf__ alignas(64) float x[3];",
+            'auto& x = ::ascsim::local_array<float[(3)]>(::ascsim::Space::UB, "x", 64);',
+        ),
+        (
+            "__attribute__((aligned(512))) __ubuf__ float x[3];",
+            'auto& x = ::ascsim::local_array<float[(3)]>(::ascsim::Space::UB, "x", 512);',
+        ),
+        ("__ubuf__ uint32_t last;", 'auto& last = ::ascsim::local_array<uint32_t>(::ascsim::Space::UB, "last");'),
+        ("extern __ubuf__ float dyn[];", 'auto& dyn = ::ascsim::dynamic_array<float[]>(::ascsim::Space::UB, "dyn");'),
+        (
+            "__ubuf__ const unsigned int x[2], y[3];",
+            'auto& x = ::ascsim::local_array<const unsigned int[(2)]>(::ascsim::Space::UB, "x"); '
+            'auto& y = ::ascsim::local_array<const unsigned int[(3)]>(::ascsim::Space::UB, "y");',
+        ),
+        (
+            "__ubuf__ float x[2], *p;",
+            'auto& x = ::ascsim::local_array<float[(2)]>(::ascsim::Space::UB, "x"); __ubuf__ float *p;',
+        ),
+    ],
+)
+def test_an_object_on_the_chip_becomes_a_reference(declaration: str, expected: str) -> None:
+    source = f"AICORE void f() {{ {declaration} use(x); }}"
+    assert rewritten(source) == f"AICORE void f() {{ {expected} use(x); }}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "AICORE void f() { __ubuf__ float* x[4]; }",
+        "AICORE void f() { __ubuf__ float* x = p; }",
+        "AICORE void f() { Tensor<__ubuf__ float> x[4]; }",
+        "AICORE void f() { __gm__ float* x[4]; float y[4]; }",
+        "AICORE void f(__ubuf__ float x[4]);",
+        "AICORE void f() { (__ubuf__ float*)0; g((__ubuf__ T*)p); }",
+        "struct S { __ubuf__ float* p; };",
+    ],
+)
+def test_pointers_parameters_and_casts_stay(code: str) -> None:
+    assert rewritten(code) == code
+
+
+def test_an_array_over_lines_keeps_the_lines() -> None:
+    source = "AICORE void f() {\n    __ubuf__\n    float x[N], // first\n        y[M];\n    g();\n}\n"
+    lines = rewritten(source).split("\n")
+    assert lines[4] == "    g();"
+    assert "auto& x" in lines[2] and "auto& y" in lines[3]
+
+
+def test_an_initialised_array_is_refused() -> None:
+    with pytest.raises(RewriteError, match="cannot have an initialiser"):
+        rewrite(b"AICORE void f() { __ubuf__ float x[2] = {1, 2}; }")
+
+
+def test_a_vector_function_opens_a_scope() -> None:
+    source = (
+        "__simd_vf__ inline void f(__ubuf__ T* p)\n{\n    g(p);\n}\n__simd_vf__ void declared();\nvoid other() { }\n"
+    )
+    text = rewritten(source)
+    assert text.split("\n")[1] == "{ ::ascsim::VfScope ascsim_vf_scope(__func__);"
+    assert text.count("VfScope") == 1
+
+
+def test_the_attribute_becomes_blanks_of_the_same_length() -> None:
+    source = (
+        '#define MINE [aicore]\nextern "C" [aicore] void f();\n[ host, aicore ] int g();\nint h = x[aicore_count];\n'
+    )
+    text = rewritten(source)
+    assert text == source.replace("[aicore]", " " * 8).replace("[ host, aicore ]", " " * 16)
+    assert rewritten("void f() { auto g = [aicore](int i) { return i; }; AICORE; }").count("[aicore]") == 1
+
+
+def test_device_bodies_are_left_out_for_the_host() -> None:
+    source = (
+        "__global__ AICORE void k(float* p)\n{\n#ifdef __CCE_AICORE__\n    OnlyHere<float> t;\n#endif\n}\n"
+        "AICORE constexpr int size() { return 4; }\n"
+        "AICORE auto deduced() { return 4; }\n"
+        "int main() { k<<<1>>>(nullptr); return size(); }\n"
+    )
+    text = host(source)
+    assert text.split("\n")[1:7] == [
+        "{ __builtin_trap(); ",
+        "",
+        "",
+        "",
+        "}",
+        "AICORE constexpr int size() { return 4; }",
+    ]
+    assert "deduced() { return 4; }" in text
+    assert launch("k", "1", "nullptr") in text
+    assert "OnlyHere" in rewritten(source)
+
+
+def test_kernels_are_described() -> None:
+    source = (
+        "namespace a { namespace {\n"
+        'extern "C" __global__ __mix__(1, 2) void k(__gm__ half* x, GM_ADDR y, const uint32_t n = 3, Tiling t = {});\n'
+        "} }\n"
+        "template <typename T> __global__ __vector__ void t() {}\n"
+        "__global__ __launch_bounds__(4) __attribute__((aic)) __cube__ void c(void) {}\n"
+    )
+    mix, templated, cube = rewrite(source.encode()).kernels
+    assert (mix.name, mix.qualified, mix.line, mix.core) == ("k", "a::k", 2, "mix(1, 2)")
+    assert [(p.type, p.name) for p in mix.parameters] == [
+        ("half*", "x"),
+        ("GM_ADDR", "y"),
+        ("const uint32_t", "n"),
+        ("Tiling", "t"),
+    ]
+    assert [p.is_pointer for p in mix.parameters] == [True, True, False, False]
+    assert (mix.is_defined, mix.is_template) == (False, False)
+    assert (templated.name, templated.core, templated.is_template, templated.is_defined) == ("t", "vector", True, True)
+    assert (cube.name, cube.core, cube.parameters) == ("c", "cube", ())
+
+
+def test_instructions_called_in_device_functions_are_listed() -> None:
+    source = (
+        "AICORE void f(T& t) {\n"
+        "  TSORT32(t, t);\n"
+        "  asc_intlv(a, b, c, d);\n"
+        "#if X\n  vadd(a);\n#endif\n"
+        "  MINE(a); TMINE(a); obj.TADD(a); ns::TADD(a); helper(a);\n"
+        "}\n"
+        "void TMINE(int);\n#define MINE(x) x\n"
+        "int main() { TADD(); verify(); }\n"
+    )
+    calls = rewrite(source.encode()).instructions_called
+    assert [(c.name, c.line, c.column, c.is_conditional) for c in calls] == [
+        ("TSORT32", 2, 3, False),
+        ("asc_intlv", 3, 3, False),
+        ("vadd", 5, 3, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "uses"),
+    [
+        ("__global__ __cube__ void k();", True),
+        ("__global__ __mix__(1, 2) void k();", True),
+        ("#if defined(__DAV_CUBE__)\n#endif", True),
+        ("#ifdef __DAV_C220_CUBE__\n#endif\nAICORE", True),
+        ("AICORE void f() { Tile<TileType::Left, half> t; }", True),
+        ("__global__ void k() { Tile<TileType::Vec, half> t; }", False),
+        ("__global__ void k() { } // __cube__", False),
+    ],
+)
+def test_which_texts_need_a_cube_compilation(text: str, uses: bool) -> None:
+    source = text + "\nAICORE void other();\n"
+    assert rewrite(source.encode()).uses_aic is uses
+
+
+def test_portable_programs_launch_device_functions_that_hosts_call() -> None:
+    source = (
+        "AICORE void run(__gm__ float* p) { helper(t); }\n"
+        "AICORE void helper(Tile& t) { }\n"
+        "void go(float* p) { run(p); helper(t); }\n"
+    )
+    text = rewritten(source, device_calls_are_launches=True)
+    assert f"void go(float* p) {{ {launch('run', '1', 'p')}; helper(t); }}" in text
+    assert rewritten(source) == source
+
+
+def test_exported_kernels_can_be_called_by_name() -> None:
+    source = "namespace n {\n__global__ void k(float* p) { }\ntemplate <class T> __global__ void t() { }\n}\n"
+    text = rewritten(source, export_kernels=True)
+    name = export_name("k")
+    thunk = f'extern "C" __attribute__((used)) void {name}(void** ascsim_a) {{ ::ascsim::call_kernel(&k, ascsim_a); }}'
+    assert text.split("\n")[1] == f"__global__ void k(float* p) {{ }} {thunk}"
+    assert text.count("call_kernel") == 1
+
+
+def test_plain_files_are_left_alone() -> None:
+    source = "#include <vector>\nint main() { return f<1>(2) << 3 >> 1; }\n"
+    result = rewrite(source.encode())
+    assert (result.text, result.host_text, result.is_changed) == (source, source, False)
+    assert not result.has_device_code
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        ("void f() { k<<<1>>>(); }", True),
+        ("AICORE inline int f();", True),
+        ("#define GO k<<<1>>>()", True),
+        ("#define MINE __aicore__\nMINE void f() {}", True),
+        ("#ifndef AICORE\n#define AICORE\n#endif\n#ifdef __global__\n#endif\n", False),
+        ("#define __gm__\nint main() {}", False),
+    ],
+)
+def test_which_texts_have_device_code(text: str, has: bool) -> None:
+    assert rewrite(text.encode()).has_device_code is has
+
+
+def test_bytes_that_are_not_utf8_are_carried_along() -> None:
+    source = b"// \xb2\xe2\nvoid f() { k<<<1>>>(x); }\n"
+    text = rewrite(source).text
+    assert text.encode("utf-8", "surrogateescape").startswith(b"// \xb2\xe2\nvoid f() { (::ascsim::Launch")
+
+
+PIECES = [
+    "k<<<1, nullptr, s>>>(a, b);",
+    "ns::k<int,\n  (A > B)><<<\n2>>>(\n);",
+    "__ubuf__ float x[3],\n  y[N];",
+    "__ubuf__ T* p[4];",
+    "#if X\n int a;\n#endif\n",
+    "/* <<< \n */",
+    "// it's \"k<<<\n",
+    'f("a\\"<<<");',
+    "if (a < b) { c = d >> 2; }",
+    "auto g = [](auto x) { return x; };",
+    "for (int i = 0; i < 3; ++i)\n  h(i);",
+]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.sampled_from(PIECES), max_size=8), st.sampled_from(["__global__ AICORE", "", "__simd_vf__ inline"]))
+def test_no_line_moves(pieces: list[str], qualifier: str) -> None:
+    source = f"{qualifier} void f()\n{{\n" + "\n".join(pieces) + "\nEND;\n}\n"
+    result = rewrite(source.encode())
+    place = source.split("\n").index("END;")
+    assert result.text.split("\n")[place] == "END;"
+    assert result.text.count("\n") == result.host_text.count("\n") == source.count("\n")
+    assert "<<<" not in re.sub(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\]|\\.)*"', "", result.text, flags=re.S)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+def test_the_rewritten_forms_compile(tmp_path) -> None:
+    """The forms against the smallest headers that they can do with, in the places where C++ is difficult."""
+    header = """
+namespace ascsim {
+enum class Space { UB, L1 };
+struct Config { int blocks; };
+template <class... A> Config launch_config(A...) { return {1}; }
+struct Launch {
+    const char* name; int line; Config config;
+    template <class F, class... A> void run(F f, A... a) const { f(a...); }
+};
+template <class T> T& local_array(Space, const char*, unsigned = 32) { static T x; return x; }
+struct VfScope { explicit VfScope(const char*) {} };
+}
+#define __global__
+#define AICORE
+#define __gm__
+#define __ubuf__
+#define __simd_vf__
+"""
+    source = """
+#define CHECK(expression) expression
+#define GO(NAME) run_##NAME<<<1, nullptr, s>>>(p)
+constexpr int N = 4;
+template <typename T, int R> __global__ AICORE void run(__gm__ T* p, int n) {
+    __ubuf__ T x[R][N / 2], y[(R > 2) ? 1 : 2];
+    static_assert(sizeof(x) == R * N / 2 * sizeof(T));
+    for (auto& row : x) row[0] = T(n);
+    p[0] = x[0][0] + y[0];
+}
+namespace { __global__ void run_a(__gm__ float* p) { *p = 1; } }
+__simd_vf__ inline int vf(__ubuf__ int* p) { return *p; }
+template <typename T> struct Host {
+    template <int R> void go(T* p, void* s) {
+        constexpr int rows = R + 1;
+        if constexpr (R == 1) run<T, rows><<<1, nullptr, s>>>(p, 3);
+        else run<T, rows>(p, 3);
+        auto later = [&] { run<T, rows><<<1>>>(p, 2); };
+        later();
+        CHECK(run_a<<<1>>>(nullptr ? p : 0));
+        GO(a);
+    }
+};
+int main() { float f; Host<float>().go<1>(&f, nullptr); Host<float>().go<2>(&f, nullptr); int i = 0; return vf(&i); }
+"""
+    place = tmp_path / "k.cpp"
+    place.write_text(header + rewritten(source))
+    done = subprocess.run(
+        ["g++", "-std=c++17", "-fsyntax-only", "-Wall", str(place)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
