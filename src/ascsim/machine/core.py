@@ -100,12 +100,15 @@ class CoreState:
     """What instructions of a core share beside memory.
 
     ``mask`` holds the vector mask's high and low words: in normal mode one bit a lane of a repeat, in counter mode the
-    low word is how many elements the whole call works on. ``pad`` are the bits that padding copies fill with.
+    low word is how many elements the whole call works on. ``pad`` are the bits that padding copies fill with. The loop
+    registers of the A5's copies are (inner size, outer size, inner source and destination stride, outer ones).
     """
 
     mask: tuple[int, int] = (ALL_ONES, ALL_ONES)
     counter_mode: bool = False
     pad: int = 0
+    gm2ub_loops: tuple[int, int, int, int, int, int] = (1, 1, 0, 0, 0, 0)
+    ub2gm_loops: tuple[int, int, int, int, int, int] = (1, 1, 0, 0, 0, 0)
 
 
 class Core:
