@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp
@@ -202,7 +202,7 @@ class _Lowering:
             op = self._functions[name]
             found = self._programs[name] = Program(name, site_of(op), parameters_of(op))
             if op.regions[0].blocks:
-                body = _Body(self)
+                body = _Body(self, name)
                 found.body = body.of_function(op)
                 found.slots = body.count
             else:
@@ -220,8 +220,9 @@ def _without_body(name: str, site: Site) -> Callable[[Frame], list[int]]:
 class _Body:
     """Lowers the body of one function; hands out its slots."""
 
-    def __init__(self, lowering: _Lowering) -> None:
+    def __init__(self, lowering: _Lowering, name: str) -> None:
         self.lowering = lowering
+        self.name = name
         self.count = 0
         self._slots: dict[SSAValue, int] = {}
 
@@ -343,7 +344,7 @@ class _Body:
         arguments, attributes = op.written([Ref(i) for i in range(len(op.operands))])
         return Call(
             op.mnemonic,
-            site_of(op),
+            replace(site_of(op), function=self.name),
             arguments,
             attributes,
             tuple(v.type for v in op.operands),
