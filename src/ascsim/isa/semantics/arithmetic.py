@@ -17,6 +17,12 @@ def add(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a + b
 
 
+def add_with_carry(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(whether the sum of two unsigned integers does not fit, the sum that wraps) (asc_add.md)."""
+    total = a + b
+    return total < a, total
+
+
 def subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """``a - b``."""
     return a - b

@@ -80,21 +80,20 @@ def f32_to_f16_bits(x: np.ndarray, mode: int, saturate: bool) -> np.ndarray:
     Out of range is what rounds to more than 65504 when the exponent has no limit, in every mode (rounding_mode.md says
     infinity without a word on directed modes). Assumed: a NaN keeps its sign and upper payload and becomes quiet.
     """
-    bits = np.ascontiguousarray(x).view(np.uint32)
+    bits = x.view(np.uint32)
     magnitude = bits & _MAGNITUDE
-    # Below 2**-14 f16 is subnormal, in steps of 2**-24: the significand moves right by as much as the exponent lacks.
     exponent = magnitude >> np.uint32(23)
-    significand = (magnitude & _FRACTION) | np.where(exponent == 0, np.uint32(0), _FRACTION + np.uint32(1))
-    tiny = exponent < 113
-    shift = np.minimum(np.where(tiny, np.uint32(126) - exponent, np.uint32(13)), np.uint32(26))
-    source = np.where(tiny, significand, np.where(tiny, magnitude, magnitude - np.uint32(112 << 23)))
-    rounded = round_bits(source, shift, bits >= _SIGN, mode)
+    significand = (magnitude & _FRACTION) | (np.minimum(exponent, np.uint32(1)) << np.uint32(23))
+    # Below 2**-14 (exponent 113) f16 is subnormal: the significand moves right by as much as the exponent lacks.
+    normal = np.maximum(exponent, np.uint32(113))
+    drop = np.uint32(126) - np.maximum(np.minimum(exponent, np.uint32(113)), np.uint32(100))
+    rounded = round_bits(significand, drop, bits >= _SIGN, mode) + ((normal - np.uint32(113)) << np.uint32(10))
     return _limited(rounded, bits, np.uint32(0x7BFF), np.uint32(13), saturate)
 
 
 def f32_to_bf16_bits(x: np.ndarray, mode: int, saturate: bool) -> np.ndarray:
     """float32 to bf16 (uint16); out of range and NaN as in :func:`f32_to_f16_bits`."""
-    bits = np.ascontiguousarray(x).view(np.uint32)
+    bits = x.view(np.uint32)
     magnitude = bits & _MAGNITUDE
     rounded = round_bits(magnitude, np.full_like(magnitude, 16), bits >= _SIGN, mode)
     return _limited(rounded, bits, np.uint32(0x7F7F), np.uint32(16), saturate)
@@ -188,7 +187,7 @@ def int_to_f32(values: np.ndarray, mode: int) -> np.ndarray:
     magnitude = bits & np.uint64((1 << 63) - 1)
     rounded = round_bits(magnitude, np.full_like(magnitude, 29), negative, mode)
     rebased = np.where(magnitude == 0, np.uint64(0), rounded - np.uint64((1023 - 127) << 23))
-    return (rebased.astype(np.uint32) | np.where(negative, _SIGN, np.uint32(0))).view(np.float32)
+    return (rebased.astype(np.uint32) | (negative.astype(np.uint32) << np.uint32(31))).view(np.float32)
 
 
 def int_to_int(values: np.ndarray, saturate: bool, low: int, high: int) -> np.ndarray:
