@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp.compilers import Compiler, find_compiler
 from ascsim.frontends.cpp.driver import BuildOptions
 
@@ -135,9 +135,10 @@ os._exit(status)
 
 @pytest.fixture(scope="session")
 def compiler() -> Compiler:
-    if shutil.which("g++") is None:
-        pytest.skip("needs g++")
-    return find_compiler()
+    try:
+        return find_compiler()
+    except UserError as error:
+        pytest.skip(error.message)
 
 
 @pytest.fixture(scope="session")

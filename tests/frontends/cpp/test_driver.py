@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ascsim.diagnostics import UserError
+from ascsim.frontends.cpp.compilers import Compiler
 from ascsim.frontends.cpp.driver import (
     BuildOptions,
     CompileError,
@@ -196,18 +198,19 @@ def test_errors_name_the_users_line_and_column(options: BuildOptions, tmp_path: 
     )
     with pytest.raises(CompileError) as caught:
         build(["-c", "k.asc", "--npu-arch=a5"], options)
-    assert caught.value.text.splitlines() == [
-        "k.asc:5:18: error: 'missing' was not declared in this scope",
+    head, *snippet = caught.value.text.splitlines()
+    assert re.fullmatch(r"k\.asc:5:18: error: .*'missing'.*", head)
+    assert snippet == [
         "      5 |     k<<<1>>>(&i, missing);",
         "        |                  ^",
-    ], "once, though three compilations have seen it"
-    with pytest.raises(CompileError, match=r"^device\.asc:3:5: error: 'absent' was not declared"):
+    ], "once, though both compilations have seen it"
+    with pytest.raises(CompileError, match=r"^device\.asc:3:5: error: .*'absent'"):
         build(["-c", "device.asc", "--npu-arch=a5"], options)
-    with pytest.raises(CompileError, match=r"^h\.h:3:30: error: 'wrong' was not declared"):
+    with pytest.raises(CompileError, match=r"^h\.h:3:30: error: .*'wrong'"):
         build(["-c", "header.asc", "--npu-arch=a5"], options)
     with pytest.raises(CompileError) as caught:
         build(["-c", "template.asc", "--npu-arch=a5"], options)
-    assert caught.value.text.splitlines()[0] == "template.asc:3:28: error: static assertion failed: only float here"
+    assert re.match(r"template\.asc:3:\d+: error: static assertion failed.*: only float here", caught.value.text)
 
 
 def test_warnings_of_the_host_compilation_come_back(options: BuildOptions, tmp_path: Path) -> None:
@@ -224,7 +227,8 @@ def test_line_tables_name_the_users_file(options: BuildOptions, toolbox: Path, t
     image = load_image("k.so")
     address = image.device_symbols("aiv").address_of("k")
     command = ["addr2line", "-e", str(image.extract("aiv")), hex(address or 0)]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == f"{tmp_path}/k.asc:3"
+    place = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert place in (f"{tmp_path}/k.asc:2", f"{tmp_path}/k.asc:3"), "the function's brace or its first statement"
 
 
 def test_an_object_is_compiled_again_only_when_something_changed(options: BuildOptions, tmp_path: Path) -> None:
@@ -311,7 +315,7 @@ def test_which_sides_are_compiled(options: BuildOptions, tmp_path: Path, words: 
     assert [device.side for device in load_image("k.so").devices] == sides
 
 
-def test_faults_of_the_input_are_told(options: BuildOptions, tmp_path: Path) -> None:
+def test_faults_of_the_input_are_told(options: BuildOptions, toolbox: Path, tmp_path: Path) -> None:
     written(
         tmp_path,
         k_asc="__global__ void k() { }\n",
@@ -332,12 +336,10 @@ def test_faults_of_the_input_are_told(options: BuildOptions, tmp_path: Path) -> 
         build(["-c", "k.asc", "--npu-arch=a5"], options)
         build(["-c", "two.asc", "--npu-arch=a2a3"], options)
         build(["k.o", "two.o"], options)
-    with pytest.raises(LinkError, match="undefined reference to `f\\(\\)'"):
-        build(
-            ["-shared", "n.cpp", "-o", "n.so", "-Wl,--no-undefined"],
-            replace(options, runtime_library=Path("/dev/null")),
-        )
-    with pytest.raises(LinkError, match="cannot find -lnowhere"):
+    linked = replace(options, runtime_library=toolbox / "libfake.so")
+    with pytest.raises(LinkError, match=r"undefined .*f\(\)"):
+        build(["-shared", "n.cpp", "-o", "n.so", "-Wl,--no-undefined"], linked)
+    with pytest.raises(LinkError, match="nowhere"):
         build(["-shared", "n.cpp", "-o", "n.so", "-lnowhere"], options)
     with pytest.raises(UserError, match=r"k\.asc was not linked by ascsim"):
         load_image("k.asc")
@@ -346,16 +348,18 @@ def test_faults_of_the_input_are_told(options: BuildOptions, tmp_path: Path) -> 
 
 
 def test_objects_that_are_not_position_independent_are_explained(
-    options: BuildOptions, compiler, tmp_path: Path
+    options: BuildOptions, compiler: Compiler, tmp_path: Path
 ) -> None:
+    if compiler.kind == "zig":
+        pytest.skip("zig makes no other objects")
     written(tmp_path, o_cpp="#include <iostream>\nint main() { std::cout << 1; }\n")
     subprocess.run([*compiler.command, "-fno-pic", "-fno-pie", "-c", "o.cpp", "-o", "o.o"], check=True)
     with pytest.raises(LinkError, match="compile it with -fPIC"):
         build(["o.o", "-o", "main"], options)
 
 
-def test_a_question_goes_to_the_compiler(options: BuildOptions) -> None:
-    assert "Free Software Foundation" in build(["--version"], options).messages
+def test_a_question_goes_to_the_compiler(options: BuildOptions, compiler: Compiler) -> None:
+    assert build(["--version"], options).messages.startswith(compiler.version)
 
 
 def test_preprocessing_answers_on_standard_output(

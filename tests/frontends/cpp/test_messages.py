@@ -69,6 +69,17 @@ def test_clang(tmp_path: Path) -> None:
     assert told(CLANG, tmp_path).count("note:") == 0
 
 
+def test_an_error_in_a_template_of_the_user_says_who_asked(tmp_path: Path) -> None:
+    printed = (
+        "user.cpp: In instantiation of 'void f(T)':\n/usr/include/c++/12/tuple:9:1:   required from 'x'\n"
+        "user.cpp:3:1:   required from here\nuser.cpp:1:5: error: no\n/usr/include/c++/12/tuple:9:1: note: noise\n"
+    )
+    assert [row for row in told(printed, tmp_path).splitlines() if row.startswith("user")] == [
+        "user.cpp:1:5: error: no",
+        "user.cpp:3:1: note: required from here",
+    ]
+
+
 def test_a_message_that_no_line_of_the_user_led_to_stays() -> None:
     found = parse_messages("/ours/x.hpp:7:1: fatal error: gone.h: No such file or directory\n", [Path("/ours")])
     assert [(m.kind, m.path, m.line, m.is_error) for m in found] == [("fatal error", "/ours/x.hpp", 7, True)]

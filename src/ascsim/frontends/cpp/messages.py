@@ -15,6 +15,8 @@ _LOCATED = re.compile(
 _REQUIRED = re.compile(
     r"(?P<path>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)?\s+(?:recursively )?required (?:from|by).*"
 )
+# Where the headers of compilers and C++ libraries stand.
+_LIBRARY_PLACES = ("/usr/include/", "/usr/lib/gcc", "/include/c++/", "/libcxx/include/", "/lib/clang/", "/lib/gcc/")
 _INSTANTIATED_HERE = re.compile(r"in instantiation of .* requested here")
 
 
@@ -45,7 +47,7 @@ class _Open:
 def parse_messages(text: str, own_headers: Sequence[Path] = ()) -> list[Message]:
     """The messages in what gcc or clang printed.
 
-    A message placed in ascsim's headers is moved to the user's line that led there, if the compiler says which.
+    A message placed in ascsim's or the library's headers is moved to the user's line that led there, if it is known.
     """
     found: list[_Open] = []
     required: list[Message] = []
@@ -70,18 +72,23 @@ def _message(match: re.Match[str], kind: str, text: str) -> Message:
 
 
 def _closed(entry: _Open, own_headers: Sequence[Path]) -> Message:
-    def is_ours(message: Message) -> bool:
-        path = os.path.abspath(message.path)
-        return any(path.startswith(f"{directory.absolute()}{os.sep}") for directory in own_headers)
-
+    """The message at the user's line, with the notes that speak of the user's lines."""
     message = entry.message
     here = [note for note in entry.notes if _INSTANTIATED_HERE.match(note.text)]
-    if is_ours(message):
-        user = next((place for place in [*entry.required, *here] if not is_ours(place)), None)
-        if user is not None:
-            message = replace(message, path=user.path, line=user.line, column=user.column)
-    notes = [note for note in entry.notes if not is_ours(note) and note not in here]
+    led_here = [place for place in [*entry.required, *here] if not _is_foreign(place, own_headers)]
+    notes = [note for note in entry.notes if note not in here and not _is_foreign(note, own_headers)]
+    if led_here and _is_foreign(message, own_headers):
+        message = replace(message, path=led_here[0].path, line=led_here[0].line, column=led_here[0].column)
+    elif led_here:
+        notes.append(replace(led_here[0], text="required from here"))
     return replace(message, notes=tuple(notes))
+
+
+def _is_foreign(message: Message, own_headers: Sequence[Path]) -> bool:
+    """Whether it stands in ascsim's headers or in those of the C++ library."""
+    path = os.path.abspath(message.path)
+    ours = any(path.startswith(f"{directory.absolute()}{os.sep}") for directory in own_headers)
+    return ours or any(part in path for part in _LIBRARY_PLACES)
 
 
 def render(messages: Iterable[Message]) -> str:
