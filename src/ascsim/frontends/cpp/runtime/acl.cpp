@@ -32,6 +32,7 @@ struct State {
     bool is_initialised = false;
     bool has_device = false;
     aclError device_error = ACL_SUCCESS;
+    std::string device_text;
     std::map<void*, std::unique_ptr<Stream>> streams;
     std::map<void*, std::unique_ptr<Context>> contexts;
     std::map<void*, std::unique_ptr<Event>> events;
@@ -151,8 +152,11 @@ constexpr const char* CREATE_FIRST = "Pass a handle that its create function ret
 
 aclError synchronised()
 {
-    aclError code = state().device_error;
-    return code == ACL_SUCCESS ? code : failed(code);
+    if (state().device_error != ACL_SUCCESS) {
+        last_error = state().device_error;
+        last_text() = state().device_text;
+    }
+    return state().device_error;
 }
 
 aclError allocate(const char* function, void** out, size_t size, uint64_t pc)
@@ -261,7 +265,7 @@ extern "C" void ascsim_set_error(const char* text) { last_text() = text; }
 extern "C" void ascsim_set_device_error(int32_t code)
 {
     state().device_error = code;
-    last_error = code == 0 ? last_error : code;
+    state().device_text = std::string(text_of(code)) + ": " + last_text();
 }
 
 // The interface ---------------------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ void ascsim_load(const char* path, int32_t is_program, AscsimModule* module);
 int32_t ascsim_run_block(void* entry, void* arguments, char* message, uint64_t message_size);
 // The text that aclGetRecentErrMsg returns.
 void ascsim_set_error(const char* text);
-// Every synchronisation returns this code from now on; 0: none.
+// Every synchronisation returns this code from now on, until the device is reset; the last error text is its reason.
 void ascsim_set_device_error(int32_t code);
 }
 

@@ -136,6 +136,7 @@ struct Crash {
 static_assert(sizeof(Crash) == 512);
 
 int crash_file = -1;
+int crash_maps = -1;
 alignas(16) char signal_stack[256 * 1024];
 
 uint64_t interrupted_pc(const void* context)
@@ -151,6 +152,17 @@ uint64_t interrupted_pc(const void* context)
 #endif
 }
 
+// Which file lies where, for the parent to find the frames' lines.
+void save_maps()
+{
+    static char buffer[4096];
+    int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    for (ssize_t size; maps >= 0 && (size = read(maps, buffer, sizeof(buffer))) > 0;) {
+        ssize_t ignored = write(crash_maps, buffer, static_cast<size_t>(size));
+        (void)ignored;
+    }
+}
+
 // Leaves what is known in crash.bin, then dies of the same signal. The frames come second: walking a broken stack may
 // crash again, which ends the process with the first record written. (SIGQUIT is how the parent ends a run that takes too
 // long.)
@@ -163,6 +175,7 @@ void on_crash(int number, siginfo_t* info, void* context)
     crash.address = has_address ? reinterpret_cast<uint64_t>(info->si_addr) : 0;
     crash.rows = *ascsim_trace.n_rows;
     if (pwrite(crash_file, &crash, sizeof(crash), 0) == static_cast<ssize_t>(sizeof(crash))) {
+        save_maps();
         crash.frame_count = static_cast<uint64_t>(backtrace(crash.frames, 59));
         ssize_t ignored = pwrite(crash_file, &crash, sizeof(crash), 0);
         (void)ignored;
@@ -173,7 +186,8 @@ void on_crash(int number, siginfo_t* info, void* context)
 bool handle_crashes()
 {
     crash_file = open_in_trace("crash.bin");
-    if (crash_file < 0) {
+    crash_maps = open_in_trace("crash.maps");
+    if (crash_file < 0 || crash_maps < 0) {
         return false;
     }
     void* frames[2];
@@ -303,7 +317,8 @@ const char* ascsim_map_memories(uint64_t global_bytes, const uint64_t* capacitie
 
 void ascsim_load(const char* path, int32_t is_program, AscsimModule* module)
 {
-    module->handle = dlopen(path, RTLD_NOW | (is_program ? RTLD_GLOBAL : RTLD_LOCAL));
+    // A device image may name host functions that it never calls; what the program lacks is better known at once.
+    module->handle = dlopen(path, is_program ? RTLD_NOW | RTLD_GLOBAL : RTLD_LAZY | RTLD_LOCAL);
     if (module->handle == nullptr) {
         std::snprintf(module->error, sizeof(module->error), "%s", dlerror());
     }

@@ -1,0 +1,67 @@
+"""The process that a compiled program runs in.
+
+``python -m ascsim.frontends.cpp.child DIRECTORY PROFILE LIBRARY PROGRAM ...`` becomes the program: same standard
+streams, same environment, the program's exit status. Whatever the program does, to crash or to call ``exit()``, its trace
+is in DIRECTORY. What keeps the program from starting is in ``fatal.txt`` there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from ascsim import profiles
+from ascsim.diagnostics import UserError
+from ascsim.frontends.cpp.image import load_image
+
+FATAL = "fatal.txt"
+FATAL_STATUS = 70
+
+
+def main(directory: Path, profile_name: str, library: Path, program: Path, arguments: list[str]) -> NoReturn:
+    """Load and run the program; ends the process with its status."""
+    try:
+        status = _run(directory, profile_name, library, program, arguments)
+    except (UserError, OSError) as error:
+        (directory / FATAL).write_text(_sentence(program, error), encoding="utf-8")
+        os._exit(FATAL_STATUS)
+    # The C library's exit runs what the program registered and flushes its streams; callbacks still work meanwhile.
+    ctypes.CDLL(None).exit(status)
+    raise AssertionError("exit returned")
+
+
+def _run(directory: Path, profile_name: str, library: Path, program: Path, arguments: list[str]) -> int:
+    from ascsim.frontends.cpp.host import Host
+
+    image = load_image(program)
+    if not image.has_main:
+        raise UserError(f"{program} has no main function: it is a library of kernels, not a program")
+    host = Host(library, profiles.load(profile_name), directory, image.kernels)
+    handle = host.load(program, "host")
+    for device in image.devices:
+        host.load(image.extract(device.side, directory), device.side)
+    loader = ctypes.CDLL(None)
+    loader.dlsym.restype = ctypes.c_void_p
+    address = loader.dlsym(ctypes.c_void_p(handle), b"main")
+    words = [os.fsencode(word) for word in (str(program), *arguments)]
+    argv = (ctypes.c_char_p * (len(words) + 1))(*words, None)
+    environment = ctypes.c_void_p.in_dll(loader, "environ")
+    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(address)
+    return function(len(words), ctypes.addressof(argv), environment.value)
+
+
+def _sentence(program: Path, error: Exception) -> str:
+    """Why the program cannot start, for people."""
+    text = str(error)
+    name = text.rsplit("undefined symbol: ", 1)[-1].strip()
+    if name != text:
+        function = "an acl function that ascsim does not simulate" if name.startswith("acl") else "a function"
+        return f"{program} cannot be loaded: it calls {name}, {function} that no library of the program defines."
+    return text if isinstance(error, UserError) else f"{program} cannot be started: {text}"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), sys.argv[5:])

@@ -1,0 +1,813 @@
+"""The machine behind a compiled program: what C++ calls, in Python.
+
+A :class:`Host` lives in the child process (:mod:`.child`). It gives the runtime library its callbacks: an instruction
+comes as raw operands, is decoded and issued; a launch looks the kernel up in the device images and runs its blocks one
+after the other; the acl functions ask whether a pointer is what it should be.
+
+No exception leaves a callback. A kernel that the machine stops gets a status back, the C++ side unwinds it, and the
+host program goes on, as it would beside a real chip: the next synchronisation reports the error.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import struct
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Refused, Severity
+from ascsim.frontends.cpp.allocations import FILLED, POISON, DeviceMemory
+from ascsim.frontends.cpp.elf import ElfFile, SymbolTable
+from ascsim.frontends.cpp.sink import NativeSink, view_of
+from ascsim.isa import REGISTRY
+from ascsim.isa.definition import Definition, RegisterInstruction
+from ascsim.machine.autosync import AutoSync
+from ascsim.machine.core import GUARD, Core, Machine, Memory
+from ascsim.machine.dtypes import BY_CODE, DType
+from ascsim.machine.operands import NO_ADDRESS, GlobalTensor, Pointer, Tile
+from ascsim.machine.trace import SITE_PC, Kind, pack_row
+from ascsim.machine.words import BLayout, SLayout, Space
+from ascsim.profiles import Profile
+
+for _code, _severity, _title, _text in (
+    ("H001", Severity.ERROR, "acl call with the wrong memory",
+     "A copy or fill was given a pointer that is not what the call takes it for: host memory where device memory is "
+     "meant or the other way round, memory that was freed, or more bytes than the block has. On a chip the call "
+     "returns an error code or overwrites other data. The pointer, the block it points to and the bytes are named."),
+    ("H002", Severity.ERROR, "acl call with a wrong argument",
+     "An acl function was given an argument that it refuses: a size of 0, a stream that does not exist, no device set. "
+     "It returned an error code; check the codes that your program gets."),
+    ("H003", Severity.ERROR, "Wrong memory freed",
+     "aclrtFree was given a pointer that aclrtMalloc did not return, or that is freed already."),
+    ("H004", Severity.ERROR, "Launch with an impossible number of blocks",
+     "A launch has from 1 to 65535 blocks. The kernel did not run."),
+    ("H005", Severity.ERROR, "Kernel without device code",
+     "The program has no device code for the launched kernel: it was linked without it, stripped, or compiled for "
+     "another core. Build it with `ascsim c++`."),
+    ("H006", Severity.ERROR, "Address that is in no memory of the chip",
+     "An instruction was given a pointer that points neither into the memory that it works on nor is an offset in it: "
+     "a host pointer handed to a kernel, a null pointer, an address of another memory. Device memory comes from "
+     "aclrtMalloc."),
+    ("H007", Severity.ERROR, "On-chip memory is full",
+     "The arrays that a kernel declares in an on-chip memory, or the tiles that are in scope in Auto mode, are "
+     "together larger than that memory."),
+    ("H008", Severity.ERROR, "Kernel ended by a C++ exception",
+     "A kernel threw a C++ exception. Device code cannot throw; the remaining blocks did not run."),
+    ("H099", Severity.ERROR, "Error inside ascsim",
+     "ascsim met a case that it does not handle. Please report it, with the program if you can."),
+):  # fmt: skip
+    CATALOGUE.add(_code, _severity, _title, _text)
+
+# Codes of include/acl/acl_base.h that decisions made here return.
+INVALID_PARAM = 100000
+RT_PARAM_INVALID = 107000
+INVALID_MEMORY_TYPE = 107016
+MEMORY_FREE = 207002
+AICORE_EXCEPTION = 507015
+VECTOR_CORE_EXCEPTION = 507035
+
+MAX_OPERANDS = 16
+N_SPACES = 8
+GLOBAL_BYTES = 1 << 36
+DECODED_CALLS = 50_000
+
+# What programs ask of the device. Cores: Atlas A2 (910B3) has 20 AI cores, each one cube and two vector cores; the
+# figure of the Ascend 950 is assumed. SoC names are those of the public build files.
+_CUBE_CORES = {"2201": 20, "3510": 32}
+_SOC_NAMES = {"2201": "Ascend910B3", "3510": "Ascend950PR_9599"}
+
+# AscsimExpected of runtime/host.hpp
+_HOST_MEMORY, _DEVICE_MEMORY = 0, 1
+
+
+class NativeCore(ctypes.Structure):
+    """``AscsimCore`` of abi.h."""
+
+    _fields_ = (
+        ("core", ctypes.c_uint16),
+        ("side", ctypes.c_uint8),
+        ("in_vector_function", ctypes.c_uint8),
+        ("block", ctypes.c_uint32),
+        ("blocks", ctypes.c_uint32),
+        ("memory", ctypes.c_void_p * N_SPACES),
+        ("capacity", ctypes.c_uint64 * N_SPACES),
+        ("subblock", ctypes.c_uint32),
+        ("subblocks", ctypes.c_uint32),
+        ("dynamic_ub", ctypes.c_uint64),
+    )
+
+
+OPERAND = struct.Struct("<6BH4iQ10q")
+"""``AscsimOperand`` of abi.h: sort, dtype, space, blayout, slayout, pad, fractal, rows, cols, valid_rows, valid_cols,
+address, shape[5], strides[5]."""
+OPERAND_BYTES = OPERAND.size
+assert OPERAND_BYTES == 112
+
+
+class NativeCall(ctypes.Structure):
+    """``AscsimCall`` of runtime/host.hpp."""
+
+    _fields_ = (
+        ("pc", ctypes.c_uint64),
+        ("result", ctypes.c_int64),
+        ("operands", ctypes.c_ubyte * (MAX_OPERANDS * OPERAND_BYTES)),
+    )
+
+
+class NativeModule(ctypes.Structure):
+    """``AscsimModule`` of runtime/host.hpp."""
+
+    _fields_ = (
+        ("handle", ctypes.c_void_p),
+        ("base", ctypes.c_uint64),
+        ("size", ctypes.c_uint64),
+        ("error", ctypes.c_char * 1024),
+    )
+
+
+_U32, _U64, _I32, _I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int64
+_TEXT, _ADDRESS = ctypes.c_char_p, ctypes.c_void_p
+_CALLBACKS: tuple[tuple[str, Any], ...] = (
+    ("issue", ctypes.CFUNCTYPE(_I32, _U32, _U32)),
+    ("resolve", ctypes.CFUNCTYPE(_ADDRESS, _U32, _U32, _U64)),
+    ("fault_access", ctypes.CFUNCTYPE(None, _U32, _U32, _U64, _U64, _U64)),
+    ("local_array", ctypes.CFUNCTYPE(_ADDRESS, _U32, _U64, _U64, _U32, _TEXT, _U64)),
+    ("auto_tile", ctypes.CFUNCTYPE(_ADDRESS, _U32, _U64, _U64, _U64)),
+    ("auto_tile_end", ctypes.CFUNCTYPE(None, _U32, _U64)),
+    ("launch", ctypes.CFUNCTYPE(_I32, _TEXT, _TEXT, _U32, _I64, _U64, _ADDRESS, _ADDRESS, _U64)),
+    ("allocate", ctypes.CFUNCTYPE(_ADDRESS, _TEXT, _U64, _U64)),
+    ("release", ctypes.CFUNCTYPE(_I32, _TEXT, _ADDRESS, _U64, _U64)),
+    ("check", ctypes.CFUNCTYPE(_I32, _TEXT, _TEXT, _U32, _ADDRESS, _U64, _U32, _U64, _U64)),
+    ("misuse", ctypes.CFUNCTYPE(None, _TEXT, _TEXT, _TEXT, _U64)),
+    ("device_info", ctypes.CFUNCTYPE(_I64, _U32)),
+)
+
+
+# What a callback returns after an error of its own: a status that stops the kernel, a null pointer, an unknown figure.
+_FAILURES = {_I32: 1, _I64: -1}
+
+
+class NativeHost(ctypes.Structure):
+    """``AscsimHost`` of runtime/host.hpp: the callbacks, in its order."""
+
+    _fields_ = _CALLBACKS
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """A device image that is loaded: ``symbols`` are link-time addresses, ``base`` is where they begin."""
+
+    side: str
+    base: int
+    symbols: SymbolTable
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bytes of an on-chip memory that an array or a tile in scope occupies."""
+
+    space: int
+    start: int
+    end: int
+    name: str = ""
+
+
+class BlockCore(Core):
+    """A core of a launch on the runtime library's buffers, which every block finds filled with :data:`POISON`."""
+
+    def __init__(
+        self, machine: Machine, index: int, block: int, side: str, subblock: int, buffers: dict[int, Memory]
+    ) -> None:
+        super().__init__(machine, index, block, side)
+        self.subblock = subblock
+        self._buffers = buffers
+        self.memory(Space.UB)  # compiled code reads and writes it without asking
+
+    def memory(self, space: int) -> Memory:
+        """The memory of that space, filled on first use in the block."""
+        found = self.memories.get(space)
+        if found is None:
+            found = self.memories[space] = self._buffers[space]
+            found.data.fill(POISON)
+        return found
+
+
+class Host:
+    """One program's machine. All public methods may be called before ``main``: static initialisers call acl."""
+
+    def __init__(
+        self, library_path: Path, profile: Profile, directory: Path, kernels: Sequence[dict[str, Any]] = ()
+    ) -> None:
+        self.profile = profile
+        self.directory = directory
+        self.library = ctypes.CDLL(str(library_path), ctypes.RTLD_GLOBAL)
+        self._kernel_library = ctypes.PyDLL(str(library_path))  # calls that keep the interpreter's lock
+        self._kernels = kernels
+        self._code: list[DeviceCode] = []
+        self._program: tuple[int, SymbolTable] | None = None
+        self._entries: dict[int, dict[str, int]] = {}
+        self._launches = 0
+        self._core: BlockCore | None = None
+        self._core_count = 1
+        self._stopped = False
+        self._arrays: dict[tuple[int, bytes], Range] = {}
+        self._tiles: list[Range] = []
+        self._decoded: dict[tuple[int, bytes], list[Any]] = {}
+        self._start()
+        self.sink = NativeSink(self.library, directory)
+        self.memory = self._map_memories()
+        self.machine = Machine(profile, self.sink, self.memory.memory)
+        self.machine.site_flags = SITE_PC
+        self.machine.resolve_site = lambda number: None  # the parent process reads debug information, once
+        self.sink.note("fill", {"byte": POISON, "bytes": FILLED})
+        self._note_module(library_path, "runtime")
+        if profile.npu_arch in _SOC_NAMES:
+            name = _SOC_NAMES[profile.npu_arch].encode()
+            (ctypes.c_char * 64).in_dll(self.library, "ascsim_soc_name").value = name
+
+    # -- starting ------------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        library = self.library
+        library.ascsim_runtime_start.restype = _TEXT
+        library.ascsim_map_memories.restype = _TEXT
+        library.ascsim_trace_grow.restype = None
+        self._callbacks = NativeHost(*[
+            kind(_guarded(getattr(self, f"_{name}"), self, _FAILURES.get(kind._restype_)))
+            for name, kind in _CALLBACKS
+        ])  # fmt: skip
+        problem = library.ascsim_runtime_start(os.fsencode(self.directory), ctypes.byref(self._callbacks))
+        if problem:
+            raise OSError(problem.decode(errors="replace"))
+        call = NativeCall.in_dll(library, "ascsim_call")
+        self._call = call
+        address = ctypes.addressof(call)
+        self._pc = view_of(address + NativeCall.pc.offset, 8).cast("Q")
+        self._result = view_of(address + NativeCall.result.offset, 8).cast("q")
+        self._operands = view_of(address + NativeCall.operands.offset, MAX_OPERANDS * OPERAND_BYTES)
+        self._native = NativeCore.in_dll(library, "ascsim_core")
+
+    def _map_memories(self) -> DeviceMemory:
+        capacities = (ctypes.c_uint64 * N_SPACES)()
+        for name, limits in self.profile.spaces.items():
+            capacities[Space[name]] = limits.capacity
+        problem = self.library.ascsim_map_memories(ctypes.c_uint64(GLOBAL_BYTES), capacities)
+        if problem:
+            raise OSError(problem.decode(errors="replace"))
+        self._bases = [self._native.memory[space] or 0 for space in range(N_SPACES)]
+        self._buffers: dict[int, Memory] = {}
+        for space in range(1, N_SPACES):
+            if capacities[space]:
+                whole = view_of(self._bases[space], capacities[space] + GUARD)
+                self._buffers[space] = Memory(capacities[space], np.frombuffer(whole, np.uint8))
+        return DeviceMemory(self._bases[Space.GM], self._native.capacity[Space.GM])
+
+    def load(self, path: Path, side: str) -> int:
+        """Load the program (``host``: its initialisers run) or a device image; returns its ``dlopen`` handle.
+
+        Raises:
+            OSError: the loader refuses; the message is its own.
+        """
+        elf = ElfFile.read(path)
+        module = NativeModule()
+        self.library.ascsim_load.restype = None
+        self.library.ascsim_load(os.fsencode(path), int(side == "host"), ctypes.byref(module))
+        if not module.handle:
+            raise OSError(module.error.decode(errors="replace"))
+        self.sink.note("module", {"path": str(path), "base": module.base, "size": module.size, "side": side})
+        if side == "host":
+            self._program = (module.base, elf.symbols)
+        else:
+            self._code.append(DeviceCode(side, module.base, elf.symbols))
+        return module.handle
+
+    def _note_module(self, path: Path, side: str) -> None:
+        module = NativeModule()
+        self.library.ascsim_load(os.fsencode(path), 0, ctypes.byref(module))
+        self.sink.note("module", {"path": str(path), "base": module.base, "size": module.size, "side": side})
+
+    # -- instructions --------------------------------------------------------------------------------------------------
+
+    def _issue(self, number: int, count: int) -> int:
+        pc = self._pc[0]
+        core = self._core
+        definition = REGISTRY.definitions[number - 1]
+        if core is None:
+            return self._outside_kernel(definition, pc)
+        key = (number, bytes(self._operands[: count * OPERAND_BYTES]))
+        args = self._decoded.get(key)
+        try:
+            if args is None:
+                args = self._decode(definition, key)
+            result = self.machine.issue(core, definition, args, pc)
+        except (Refused, Fault) as stop:
+            return self._stop(stop, pc)
+        if result is not None:
+            self._result[0] = _as_int64(result)
+        return 0
+
+    def _decode(self, definition: Definition, key: tuple[int, bytes]) -> list[Any]:
+        """The operands as the machine's objects; remembered by their bytes."""
+        inputs = definition.inputs
+        args: list[Any] = []
+        for index, fields in enumerate(OPERAND.iter_unpack(key[1])):
+            enum = inputs[index].enum if index < len(inputs) else None
+            args.append(self._operand(definition, fields, enum))
+        while args and args[-1] is None:
+            args.pop()
+        if len(self._decoded) >= DECODED_CALLS:
+            self._decoded.clear()
+        self._decoded[key] = args
+        return args
+
+    def _operand(self, definition: Definition, fields: tuple[int, ...], enum: type | None) -> Any:
+        sort, code, space, blayout, slayout, pad, fractal, rows, cols, valid_rows, valid_cols, value = fields[:12]
+        if sort == 1:
+            address = NO_ADDRESS if value == _UNASSIGNED else self._offset(definition, space, value)
+            return Tile(
+                BY_CODE[code], rows, cols, valid_rows, valid_cols, address, Space(space), BLayout(blayout),
+                SLayout(slayout), fractal, pad, self._name_at(space, address),
+            )  # fmt: skip
+        if sort == 2:
+            offset = self._offset(definition, Space.GM, value)
+            return GlobalTensor(BY_CODE[code], offset, fields[12:17], fields[17:22], blayout)  # type: ignore[arg-type]
+        if sort == 3:
+            offset = self._offset(definition, space, value)
+            return Pointer(space, offset, BY_CODE.get(code), self._name_at(space, offset))
+        if sort == 4:
+            return _scalar(value, BY_CODE.get(code))
+        if sort == 5:
+            return _choice(value, enum)
+        return None
+
+    def _offset(self, definition: Definition, space: int, value: int) -> int:
+        """The offset in a space that an operand's address means: an offset, or a host pointer into the space.
+
+        Raises:
+            Fault: it is neither.
+        """
+        if space == Space.GM:
+            offset = self.memory.offset(value)
+            if offset is not None:
+                return offset
+        elif space in self._buffers:
+            memory = self._buffers[space]
+            limit = memory.data.size
+            if value < limit:
+                return value
+            if 0 <= value - self._bases[space] < limit:
+                return value - self._bases[space]
+        raise Fault(
+            Diagnostic(
+                "H006", Severity.ERROR, f"{definition.title}: {value:#x} is no address in {Space(space).name}",
+                (Place(definition.title),), (self._what_is(value),),
+                "Give device memory (aclrtMalloc) to kernels, and to each operand an address of its own memory.",
+            )
+        )  # fmt: skip
+
+    def _what_is(self, value: int) -> str:
+        """What a stray pointer points to, for people."""
+        if value == 0:
+            return "It is a null pointer."
+        if self.memory.offset(value) is not None:
+            return f"{self.memory.describe(value)}, which is in GM."
+        for space, memory in self._buffers.items():
+            if 0 <= value - self._bases[space] < memory.data.size:
+                return f"It is byte {value - self._bases[space]:#x} of {Space(space).name}."
+        if value < 1 << 32:
+            return "It is too large for an offset in that memory, and too small for a pointer."
+        return "It is a pointer to host memory: the kernel was given an address that aclrtMalloc did not return."
+
+    def _name_at(self, space: int, offset: int) -> str:
+        """The name of the declared array that contains an offset."""
+        for array in self._arrays.values():
+            if array.space == space and array.start <= offset < array.end:
+                return array.name
+        return ""
+
+    def _resolve(self, number: int, variant: int, pc: int) -> int | None:
+        from ascsim.isa.compile import native_pointer
+
+        definition = REGISTRY.definitions[number - 1]
+        assert isinstance(definition, RegisterInstruction)
+        if self.profile.name not in definition.profiles:
+            try:
+                definition.check(self.profile, ())
+            except Refused as stop:
+                self._stop(stop, pc)
+                return None
+        address = native_pointer(definition.bind(**definition.variants[variant]))
+        self.sink.note("mnemonic", {"id": number, "name": definition.name})
+        return address
+
+    def _fault_access(self, number: int, space: int, value: int, size: int, pc: int) -> None:
+        definition = REGISTRY.definitions[number - 1]
+        memory = self._buffers[space]
+        fault = Diagnostic(
+            "M001", Severity.ERROR,
+            f"{definition.title} touches bytes far outside the memory: {size} bytes at {value:#x}",
+            (Place(definition.title),), (self._what_is(value), f"{Space(space).name} has {memory.capacity} bytes."),
+            "Check the address and the loop that computes it.",
+        )  # fmt: skip
+        self._stop(Fault(fault), pc)
+
+    def _outside_kernel(self, definition: Definition, pc: int) -> int:
+        headline = f"{definition.title} is called in host code; it did nothing"
+        self._finding("H002", headline, (), "Instructions run inside a kernel.", pc)
+        return 0
+
+    def _stop(self, stop: Refused | Fault, pc: int) -> int:
+        """Note why the kernel ends; the C++ side unwinds it."""
+        self._stopped = True
+        core = self._core
+        self.sink.note(
+            "refused" if isinstance(stop, Refused) else "fault",
+            {
+                "row": self.sink.n_rows, "site": pc, "launch": self._launches, "block": core.block if core else 0,
+                "diagnostic": stop.diagnostic.as_dict(),
+            },
+        )  # fmt: skip
+        self._set_error(stop.diagnostic.headline)
+        return 1
+
+    # -- on-chip arrays ------------------------------------------------------------------------------------------------
+
+    def _local_array(self, space: int, size: int, alignment: int, code: int, name: bytes | None, pc: int) -> int | None:
+        key = (pc, name or b"")
+        array = self._arrays.get(key)
+        if array is None:
+            start = max((a.end for a in self._arrays.values() if a.space == space), default=0)
+            array = self._occupy(space, start, size, alignment, (name or b"").decode(errors="replace"), pc)
+            if array is None:
+                return None
+            self._arrays[key] = array
+            self._decoded.clear()  # pointers into it have a name from now on
+            kind = BY_CODE.get(code)
+            self.sink.note(
+                "local_array",
+                {
+                    "space": space, "start": array.start, "size": size, "dtype": kind.name if kind else "void",
+                    "name": array.name, "site": pc, "launch": self._launches,
+                },
+            )  # fmt: skip
+        self._touch(space)
+        return self._bases[space] + array.start
+
+    def _auto_tile(self, space: int, size: int, alignment: int, pc: int) -> int | None:
+        if self.machine.auto_sync is None:
+            self.machine.auto_sync = AutoSync()
+            self.sink.note("sync", {"launch": self._launches, "sync": "auto"})
+        taken = sorted((r for r in (*self._arrays.values(), *self._tiles) if r.space == space), key=lambda r: r.start)
+        start = 0
+        for other in taken:
+            if _aligned(start, alignment) + size <= other.start:
+                break
+            start = max(start, other.end)
+        tile = self._occupy(space, start, size, alignment, "", pc)
+        if tile is None:
+            return None
+        self._tiles.append(tile)
+        self._touch(space)
+        return self._bases[space] + tile.start
+
+    def _auto_tile_end(self, space: int, address: int) -> None:
+        start = address - self._bases[space]
+        self._tiles = [tile for tile in self._tiles if (tile.space, tile.start) != (space, start)]
+
+    def _occupy(self, space: int, start: int, size: int, alignment: int, name: str, pc: int) -> Range | None:
+        """A range from ``start`` on; None, and the kernel stops, where the memory ends before it."""
+        memory = self._buffers.get(space)
+        start = _aligned(start, alignment)
+        if memory is not None and start + size <= memory.capacity:
+            return Range(space, start, start + size, name)
+        what = f"the array {name}" if name else "a tile"
+        capacity = memory.capacity if memory is not None else 0
+        self._stop(
+            Fault(
+                Diagnostic(
+                    "H007", Severity.ERROR, f"{what} of {size} bytes does not fit {Space(space).name}",
+                    (Place("declared here"),), (f"{start} of its {capacity} bytes are taken.",),
+                    "Make the arrays and tiles that are in use at once smaller.",
+                )
+            ),
+            pc,
+        )  # fmt: skip
+        return None
+
+    def _touch(self, space: int) -> None:
+        """Compiled code is about to use the memory: it must hold the block's fresh content."""
+        if self._core is not None:
+            self._core.memory(space)
+
+    # -- launches ------------------------------------------------------------------------------------------------------
+
+    def _launch(
+        self, kernel: bytes, file: bytes, line: int, blocks: int, dynamic_ub: int, entry: int, arguments: int, pc: int
+    ) -> int:
+        """Run all blocks; returns the error code that synchronisations report, or 0."""
+        name = kernel.decode(errors="replace")
+        if not 1 <= blocks <= self.profile.max_blocks:
+            self._finding(
+                "H004", f"{name}<<<{blocks}, ...>>>: a launch has 1 to {self.profile.max_blocks} blocks",
+                ("The kernel did not run.",), "Launch fewer blocks, each with more work.", pc,
+            )  # fmt: skip
+            return RT_PARAM_INVALID
+        entries = self._entries_of(entry)
+        cores = self._cores_of(name, entries)
+        if not cores:
+            sides = ", ".join(code.side for code in self._code) or "no device images"
+            self._finding(
+                "H005", f"the kernel {name} has no device code in this program (it has: {sides})",
+                ("The kernel did not run.",), "Build the file that defines the kernel with `ascsim c++`.", pc,
+            )  # fmt: skip
+            return RT_PARAM_INVALID
+        self._launches += 1
+        number = self._launches
+        self.sink.note(
+            "launch",
+            {
+                "number": number, "kernel": name, "file": os.fsdecode(file), "line": line, "site": pc, "blocks": blocks,
+                "dynamic_ub": dynamic_ub, "cores": [list(core) for core in cores],
+                "side": cores[0][0] if len({side for side, _ in cores}) == 1 else "mix", "sync": "manual",
+            },
+        )  # fmt: skip
+        self._begin_launch(blocks, cores, dynamic_ub)
+        try:
+            for block in range(blocks):
+                for position, (side, subblock) in enumerate(cores):
+                    index = block * len(cores) + position
+                    status = self._run_block(number, index, block, side, subblock, entries[side], arguments, pc)
+                    if status:
+                        return status
+        finally:
+            self._end_launch()
+        return 0
+
+    def _begin_launch(self, blocks: int, cores: list[tuple[str, int]], dynamic_ub: int) -> None:
+        self._arrays.clear()
+        self._decoded.clear()
+        self.machine.blocks = blocks
+        self.machine.auto_sync = None
+        native = self._native
+        native.blocks, native.dynamic_ub = blocks, dynamic_ub
+        native.subblocks = max(sum(side == "aiv" for side, _ in cores), 1)
+
+    def _end_launch(self) -> None:
+        self._native.side = 0
+        self._core = None
+
+    def _run_block(
+        self, number: int, index: int, block: int, side: str, subblock: int, entry: int, arguments: int, pc: int
+    ) -> int:
+        """One block on one core; returns 0, or the code of the exception that ended it."""
+        native, sink = self._native, self.sink
+        index &= 0xFFFF
+        self._tiles.clear()
+        self._stopped = False
+        self._core = BlockCore(self.machine, index, block, side, subblock, self._buffers)
+        native.core, native.block, native.subblock = index, block, subblock
+        native.in_vector_function = 0
+        native.side = 1 if side == "aiv" else 2
+        sink.append(pack_row(index, 0, Kind.LAUNCH_BEGIN, 0, 0, 0, -1, number, pc, 0, SITE_PC, 0, 0), b"")
+        message = ctypes.create_string_buffer(512)
+        status = self._kernel_library.ascsim_run_block(
+            ctypes.c_void_p(entry), ctypes.c_void_p(arguments), message, ctypes.c_uint64(512)
+        )
+        sink.append(pack_row(index, 0, Kind.LAUNCH_END, 0, 0, 0, -1, number, pc, 0, SITE_PC, 0, 0), b"")
+        if status == 2:
+            text = message.value.decode(errors="replace")
+            thrown = Diagnostic(
+                "H008", Severity.ERROR, f"the kernel ended with a C++ exception: {text}", (Place("launched here"),), (),
+                "Device code cannot throw.",
+            )  # fmt: skip
+            self._stop(Fault(thrown), pc)
+        if status or self._stopped:
+            return VECTOR_CORE_EXCEPTION if side == "aiv" else AICORE_EXCEPTION
+        return 0
+
+    def _entries_of(self, host_entry: int) -> dict[str, int]:
+        """The device functions, by side, that stand for a host function: those of the same symbol."""
+        found = self._entries.get(host_entry)
+        if found is None and self._program is not None:
+            base, symbols = self._program
+            symbol = symbols.name_at(host_entry - base)
+            found = {}
+            for code in self._code if symbol is not None else ():
+                assert symbol is not None
+                address = code.symbols.address_of(symbol.name)
+                if address is not None:
+                    found[code.side] = code.base + address
+            self._entries[host_entry] = found
+        return found or {}
+
+    def _cores_of(self, kernel: str, entries: dict[str, int]) -> list[tuple[str, int]]:
+        """(side, subblock) of the cores that run each block, in the order in which they run.
+
+        A kernel says which by its qualifier; one that does not say runs on the vector core if it can.
+        """
+        name = kernel.split("<", 1)[0].rsplit("::", 1)[-1].strip()
+        said = next((k["core"] for k in self._kernels if k["name"] == name and k["core"]), "")
+        if said == "cube":
+            wanted = [("aic", 0)]
+        elif said.startswith("mix"):
+            cube, vector = _ratio(said)
+            wanted = [*[("aic", 0)] * cube, *[("aiv", n) for n in range(vector)]]
+        else:
+            wanted = [("aiv", 0)]
+        present = [core for core in wanted if core[0] in entries]
+        return present or [(side, 0) for side in list(entries)[:1]]
+
+    # -- acl -----------------------------------------------------------------------------------------------------------
+
+    def _allocate(self, function: bytes, size: int, pc: int) -> int | None:
+        block = self.memory.allocate(size, pc)
+        if block is None:
+            self._set_error(f"{function.decode()}: {size} bytes of device memory are not left")
+            return None
+        self.sink.note(
+            "allocation",
+            {
+                "name": "", "start": block.start, "size": size, "site": pc, "row": self.sink.n_rows,
+                "address": self.memory.base + block.start,
+            },
+        )  # fmt: skip
+        return self.memory.base + block.start
+
+    def _release(self, function: bytes, address: int | None, host_bytes: int, pc: int) -> int:
+        if not address:
+            return INVALID_PARAM
+        offset = self.memory.offset(address)
+        mend = "Free device memory once, with the pointer that aclrtMalloc gave; host memory with aclrtFreeHost."
+        if offset is None:
+            # The block stays allocated, which harms nothing: a warning.
+            kind = "memory of aclrtMallocHost" if host_bytes else "host memory"
+            self._finding(
+                "H003", f"{function.decode()}: {address:#x} is {kind}", (), mend, pc, severity=Severity.WARNING
+            )
+            return INVALID_PARAM
+        block = self.memory.find(offset)
+        if block is None or block.start != offset or block.freed_at:
+            what = "is freed already" if block and block.start == offset else "is not the start of a block"
+            places = [("freed here before", block.freed_at)] if block and block.start == offset else []
+            notes = (self.memory.describe(address),)
+            self._finding("H003", f"{function.decode()}: {address:#x} {what}", notes, mend, pc, places)
+            return MEMORY_FREE
+        self.memory.free(block, pc)
+        self.sink.note("free", {"start": block.start, "size": block.size, "site": pc, "row": self.sink.n_rows})
+        return 0
+
+    def _check(
+        self, function: bytes, direction: bytes, role: int, address: int | None, size: int, expected: int,
+        host_bytes: int, pc: int,
+    ) -> int:  # fmt: skip
+        if size == 0:
+            return 0
+        problem = self._problem_with(address or 0, size, expected, host_bytes, direction.decode())
+        if problem is None:
+            return 0
+        code, headline, notes, places = problem
+        end = ("source", "destination")[role]
+        self._finding("H001", f"{function.decode()}: the {end} {headline}", notes, _MENDS[code], pc, places)
+        return code
+
+    def _problem_with(
+        self, address: int, size: int, expected: int, host_bytes: int, direction: str
+    ) -> tuple[int, str, tuple[str, ...], list[tuple[str, int]]] | None:
+        """(code, rest of the headline, notes, further places) where ``size`` bytes at ``address`` are wrong."""
+        if not address:
+            return INVALID_PARAM, "is a null pointer", (), []
+        taken = f"{address:#x} is {{}} memory, but {direction} takes it for {{}} memory"
+        offset = self.memory.offset(address)
+        if offset is None:
+            if expected == _DEVICE_MEMORY:
+                return INVALID_MEMORY_TYPE, taken.format("host", "device"), (), []
+            if host_bytes and size > host_bytes:
+                headline = f"has {host_bytes} bytes left in its aclrtMallocHost block at {address:#x}, not {size}"
+                return INVALID_PARAM, headline, (), []
+            return None
+        if expected == _HOST_MEMORY:
+            return INVALID_MEMORY_TYPE, taken.format("device", "host"), (), []
+        block = self.memory.find(offset)
+        notes = (self.memory.describe(address),)
+        if block is None or offset >= block.end:
+            return INVALID_PARAM, f"{address:#x} is in no allocated block", notes, []
+        places = [("allocated here", block.allocated_at)]
+        if block.freed_at:
+            return INVALID_PARAM, f"{address:#x} is in a freed block", notes, [*places, ("freed here", block.freed_at)]
+        left = block.end - offset
+        if size > left:
+            return INVALID_PARAM, f"has {left} bytes left in its block, not {size}", notes, places
+        return None
+
+    def _misuse(self, function: bytes, what: bytes, mend: bytes, pc: int) -> None:
+        self._finding("H002", f"{function.decode()}: {what.decode(errors='replace')}", (), mend.decode(), pc)
+
+    def _device_info(self, attribute: int) -> int:
+        """A device attribute by its public number; -1 where it is not known, 0 asks for the free device memory."""
+        cube = _CUBE_CORES.get(self.profile.npu_arch, 1)
+        known = {
+            0: self.memory.free_bytes,
+            101: cube,
+            102: cube,
+            201: 2 * cube,
+            204: self.profile.spaces["UB"].capacity,
+            301: self.memory.capacity,
+        }
+        if self.profile.npu_arch.isdigit():
+            known[601] = int(self.profile.npu_arch)
+        return known.get(attribute, -1)
+
+    # -- notes ---------------------------------------------------------------------------------------------------------
+
+    def _finding(
+        self, code: str, headline: str, notes: Sequence[str], mend: str, pc: int,
+        places: Sequence[tuple[str, int]] = (), severity: Severity = Severity.ERROR,
+    ) -> None:  # fmt: skip
+        """A finding of the host program: at a call site, in no row."""
+        self.sink.note(
+            "finding",
+            {
+                "row": -1, "site": pc, "code": code, "severity": str(severity), "headline": headline,
+                "notes": list(notes), "mend": mend, "places": [{"what": what, "site": site} for what, site in places],
+            },
+        )  # fmt: skip
+        self._set_error(headline)
+
+    def _set_error(self, text: str) -> None:
+        self.library.ascsim_set_error(text.encode())
+
+    def internal_error(self, error: BaseException) -> None:
+        """Note an error of ascsim's own, and end the kernel that met it."""
+        if os.environ.get("ASCSIM_DEBUG"):
+            traceback.print_exc()
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        diagnostic = Diagnostic(
+            "H099", Severity.ERROR, f"ascsim failed: {type(error).__name__}: {error}", (),
+            (f"in {where.name}, {Path(where.filename).name}:{where.lineno}",),
+            "Please report this. With ASCSIM_DEBUG=1 in the environment the Python traceback is shown.",
+        )  # fmt: skip
+        self._stop(Fault(diagnostic), self._pc[0])
+
+
+_UNASSIGNED = (1 << 64) - 1
+_MENDS = {
+    INVALID_PARAM: "Pass a pointer to memory that is allocated and large enough.",
+    INVALID_MEMORY_TYPE: "Use the ACL_MEMCPY_ kind that says where both pointers point, and check the argument order.",
+}
+
+
+def _guarded(function: Callable[..., Any], host: Host, failure: Any) -> Callable[..., Any]:
+    """The callback with a last resort: an exception of ascsim's own becomes a note, never a lost one."""
+
+    @functools.wraps(function)
+    def callback(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except BaseException as error:
+            host.internal_error(error)
+            return failure
+
+    return callback
+
+
+def _scalar(bits: int, kind: DType | None) -> int | float:
+    """A scalar operand's value."""
+    if kind is None:
+        return bits - (1 << 64) if bits >> 63 else bits
+    value = np.frombuffer(bits.to_bytes(8, "little")[: kind.size], kind.numpy)[0]
+    return float(value) if kind.kind == "f" else int(value)
+
+
+def _choice(bits: int, enum: type | None) -> Any:
+    """An enumerator, or the integer where the enumeration has no such value (the rules say so)."""
+    value = bits - (1 << 64) if bits >> 63 else bits
+    if enum is None or not issubclass(enum, Enum):
+        return value
+    try:
+        return enum(value)
+    except ValueError:
+        return value
+
+
+def _as_int64(value: Any) -> int:
+    number = int(value)
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _aligned(offset: int, alignment: int) -> int:
+    alignment = max(alignment, 1)
+    return (offset + alignment - 1) // alignment * alignment
+
+
+def _ratio(mix: str) -> tuple[int, int]:
+    """AIC and AIV cores a block of a kernel ``mix(1, 2)``; a bare ``mix`` is 1:2."""
+    numbers = [int(word) for word in mix.removeprefix("mix").strip("() ").split(",") if word.strip().isdigit()]
+    return (min(numbers[0], 1), numbers[1]) if len(numbers) == 2 else (1, 2)
