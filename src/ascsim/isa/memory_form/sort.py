@@ -62,18 +62,28 @@ def order_of(bits: np.ndarray) -> int:
     return F32 if bits.itemsize == 4 else F16
 
 
-def sort_findings(title: str, bits: np.ndarray, indices: np.ndarray, order: int) -> list[Finding]:
-    """SORT-NAN and SORT-TIE of blocks (last axis) about to be sorted; ``indices`` may have fewer rows (broadcast)."""
+def sort_findings(title: str, parts: Sequence[tuple[np.ndarray, np.ndarray]], order: int) -> list[Finding]:
+    """SORT-NAN and SORT-TIE of (values, indices) about to be sorted by their last axis, a block or a shorter tail.
+
+    Indices may have one row where the values have several.
+    """
     found = []
-    nan = is_nan(bits, order)
-    if nan.any():
-        headline = f"{title}: {int(nan.sum())} of {bits.size} values are NaN; where they go is not documented"
-        found.append(Finding("SORT-NAN", Severity.WARNING, headline, (ASSUMED[0],), "Replace NaNs before sorting."))
-    if depends_on_tie_rule(bits, np.broadcast_to(indices, bits.shape), order):
+    nans = sum(int(np.count_nonzero(is_nan(bits, order))) for bits, _ in parts)
+    if nans:
+        count = sum(bits.size for bits, _ in parts)
+        headline = f"{title}: {nans} of {count} values are NaN; where they go is not documented"
+        found.append(Finding("SORT-NAN", Severity.WARNING, headline, ASSUMED[:1], "Replace NaNs before sorting."))
+    if any(_ties(bits, indices, order) for bits, indices in parts):
         headline = f"{title}: equal values whose indices do not ascend; documents disagree on their order"
         mend = "Let the indices ascend within each block of 32."
-        found.append(Finding("SORT-TIE", Severity.WARNING, headline, (NOTES[0],), mend))
+        found.append(Finding("SORT-TIE", Severity.WARNING, headline, NOTES[:1], mend))
     return found
+
+
+def _ties(bits: np.ndarray, indices: np.ndarray, order: int) -> bool:
+    if np.all(indices[..., 1:] > indices[..., :-1]):
+        return False
+    return bool(depends_on_tie_rule(bits, np.broadcast_to(indices, bits.shape), order))
 
 
 def _repeats(call: SimpleNamespace) -> int:
@@ -96,7 +106,7 @@ def _watch(core: Core, definition: Definition, args: Sequence[Any], touches: lis
     if dst.region.is_empty():
         return []
     bits = core.view(values.region).view(args[1].dtype.bits_dtype)
-    found = sort_findings(definition.title, bits, core.view(indices.region), order_of(bits))
+    found = sort_findings(definition.title, [(bits, core.view(indices.region))], order_of(bits))
     low, high = dst.region.bounds()
     for name, source in (("src0", values), ("src1", indices)):
         start, end = source.region.bounds()
