@@ -1,0 +1,501 @@
+// How C++ code reaches the machine: operands for ascsim_issue, register instructions that run compiled semantics in place,
+// local arrays, and the vector function's scope. ascsim/words.hpp is generated (see generate.py).
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "ascsim/abi.h"
+#include "ascsim/types.hpp"
+#include "ascsim/words.hpp"
+
+// A function of the headers that stands between the user's line and the machine. It is always inlined, so that the return
+// address of the call below it, or here(), lies in the user's line, and it touches no memory: that is left to QUIET ones.
+#define ASCSIM_INLINE inline __attribute__((always_inline))
+// One form of an instruction. As a template it costs nothing until it is called.
+#define ASCSIM_FORM template <int = 0> ASCSIM_INLINE
+// A function that works on the trace and the operands. Device code is compiled with -fsanitize=thread, to see the user's
+// scalar accesses; ours are not among them.
+#define ASCSIM_QUIET __attribute__((noinline, no_sanitize("thread")))
+
+namespace ascsim {
+
+// What a call of an instruction that cannot be used here yields: anything, since it does not compile.
+struct Absent {
+    template <class Type>
+    operator Type() const;
+};
+
+// Matches any argument, worse than a real parameter does.
+struct Any {
+    Any() = default;
+    template <class Type>
+    Any(Type&&)
+    {
+    }
+};
+
+// A value of an enumeration, or an integer that stands for one.
+struct Choice {
+    template <class Value, std::enable_if_t<std::is_enum_v<Value> || std::is_integral_v<Value>, int> = 0>
+    constexpr Choice(Value chosen) : value(static_cast<int64_t>(chosen))
+    {
+    }
+    int64_t value;
+};
+
+// Operands of ascsim_issue
+
+template <class Value>
+constexpr uint64_t bits_of(Value value)
+{
+    static_assert(sizeof(Value) <= sizeof(uint64_t), "a scalar operand has at most eight bytes");
+    uint64_t bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof(Value));
+    return bits;
+}
+
+struct Operand : AscsimOperand {
+    Operand() = default;  // all bytes are set by one of the functions below
+};
+
+ASCSIM_QUIET inline void set_absent(Operand& operand)
+{
+    std::memset(static_cast<void*>(&operand), 0, sizeof operand);
+}
+
+ASCSIM_QUIET inline void set_bits(Operand& operand, uint8_t sort, uint8_t dtype, uint8_t space, uint64_t bits)
+{
+    set_absent(operand);
+    operand.sort = sort;
+    operand.dtype = dtype;
+    operand.space = space;
+    operand.address = bits;
+}
+
+template <class Value>
+ASCSIM_INLINE void set_scalar(Operand& operand, Value value)
+{
+    set_bits(operand, ASCSIM_SCALAR, dtype_code<Value>, 0, bits_of(value));
+}
+
+ASCSIM_INLINE void set_choice(Operand& operand, Choice choice)
+{
+    set_bits(operand, ASCSIM_ENUM, 0, 0, static_cast<uint64_t>(choice.value));
+}
+
+template <class Value>
+ASCSIM_INLINE void set_pointer(Operand& operand, Space space, Value* pointer)
+{
+    set_bits(operand, ASCSIM_POINTER, dtype_code<std::remove_cv_t<Value>>, static_cast<uint8_t>(space),
+             reinterpret_cast<uint64_t>(pointer));
+}
+
+template <unsigned Count>
+struct Operands {
+    Operand list[Count];
+    Operand& operator[](unsigned number) { return list[number]; }
+};
+
+// One instruction. The empty asm keeps the compiler from making the call a jump, which would lose the return address.
+// The host's copy of a kernel never runs.
+ASCSIM_INLINE int64_t issue(uint32_t definition, uint32_t count, const AscsimOperand* operands)
+{
+#if ASCSIM_SIDE
+    int64_t result = ascsim_issue(definition, count, operands);
+    __asm__ volatile("" : "+r"(result));
+    return result;
+#else
+    return static_cast<void>(definition), static_cast<void>(count), static_cast<void>(operands), 0;
+#endif
+}
+
+// The trace
+
+struct Row {
+    uint16_t core;
+    uint8_t pipe, kind;
+    uint16_t mnemonic;
+    uint8_t accesses, pipe2;
+    int32_t parent;
+    uint32_t argument;
+    uint64_t site;
+    uint32_t work;
+    uint16_t flags;
+    uint8_t dtype, spare;
+};
+static_assert(sizeof(Row) == 32, "a row as machine/trace.py has it");
+
+struct Access {
+    uint8_t space, mode, operand, align;
+    uint32_t mask;
+    int64_t start;
+    uint32_t length, n1;
+    int64_t s1;
+    uint32_t n2, n3;
+    int64_t s2, s3;
+    uint32_t object, spare;
+};
+static_assert(sizeof(Access) == 64, "an access as machine/trace.py has it");
+
+// An address inside the user's line, after inlining.
+ASCSIM_INLINE uint64_t here()
+{
+    uint64_t address;
+#if defined(__x86_64__)
+    __asm__ volatile("lea 0(%%rip), %0" : "=r"(address));
+#elif defined(__aarch64__)
+    __asm__ volatile("adr %0, ." : "=r"(address));
+#else
+#error "ascsim's C++ headers know x86-64 and AArch64"
+#endif
+    return address;
+}
+
+ASCSIM_INLINE void append_row(uint8_t kind, unsigned mnemonic, uint8_t accesses, uint64_t site)
+{
+    uint64_t& count = *ascsim_trace.n_rows;
+    if (__builtin_expect(count >= ascsim_trace.row_capacity, 0)) {
+        ascsim_trace_grow();
+    }
+    Row row{};
+    row.core = ascsim_core.core;
+    row.pipe = PIPE_V;
+    row.kind = kind;
+    row.mnemonic = static_cast<uint16_t>(mnemonic);
+    row.accesses = accesses;
+    row.parent = -1;
+    row.site = site;
+    row.work = 1;
+    row.flags = site_is_pc;
+    std::memcpy(ascsim_trace.rows + count * sizeof row, &row, sizeof row);
+    ++count;
+}
+
+ASCSIM_INLINE void append_access(uint8_t mode, uint8_t operand, uint8_t align, uint32_t mask, int64_t start, uint32_t length)
+{
+    uint64_t& count = *ascsim_trace.n_accesses;
+    if (__builtin_expect(count >= ascsim_trace.access_capacity, 0)) {
+        ascsim_trace_grow();
+    }
+    Access access{};
+    access.space = static_cast<uint8_t>(Space::UB);
+    access.mode = mode;
+    access.operand = operand;
+    access.align = align;
+    access.mask = mask;
+    access.start = start;
+    access.length = length;
+    access.n1 = access.n2 = access.n3 = 1;
+    std::memcpy(ascsim_trace.accesses + count * sizeof access, &access, sizeof access);
+    ++count;
+}
+
+// Register instructions: arguments in the order of the compiled wrapper's parameters (isa/compile.py)
+
+// A number as the wrapper wants it: eight bytes.
+struct Cell {
+    uint64_t bits;
+};
+
+template <class Value>
+ASCSIM_INLINE Cell cell(Value value)
+{
+    return {bits_of(value)};
+}
+
+ASCSIM_INLINE Cell cell(Choice choice)
+{
+    return {static_cast<uint64_t>(choice.value)};
+}
+
+// An address as the user gave it: an offset in UB, or a pointer into the core's UB.
+struct Address {
+    uint64_t value;
+};
+
+template <class Value>
+ASCSIM_INLINE Address address(Value* pointer, int64_t bytes_further = 0)
+{
+    return {reinterpret_cast<uint64_t>(pointer) + static_cast<uint64_t>(bytes_further)};
+}
+
+template <class Value>
+ASCSIM_INLINE void advance(Value*& pointer, int64_t bytes)
+{
+    pointer = reinterpret_cast<Value*>(reinterpret_cast<uint64_t>(pointer) + static_cast<uint64_t>(bytes));
+}
+
+// A register or a number that is written, as its address.
+template <class Value>
+ASCSIM_INLINE void* reg(const Value& value)
+{
+    return const_cast<Value*>(&value);
+}
+
+// What a register instruction is, for the templates below: its numbers, and how many registers it writes.
+template <unsigned Number, unsigned Variant, unsigned Outs = 0>
+struct Register {
+    static constexpr unsigned number = Number, variant = Variant, outs = Outs;
+    static inline void* compiled = nullptr;
+};
+
+// The memory side of a load or store: operand number, bytes, log2 of the alignment.
+template <unsigned Operand_, unsigned Bytes, unsigned Align>
+struct Memory {
+    static constexpr unsigned operand = Operand_, bytes = Bytes, align = Align;
+};
+
+// Only a vector core has registers: elsewhere a register instruction does nothing.
+#if ASCSIM_SIDE == 1
+
+template <class Instruction, class... Pointer>
+ASCSIM_INLINE void call_compiled(Pointer... pointer)
+{
+    if (__builtin_expect(Instruction::compiled == nullptr, 0)) {
+        Instruction::compiled = ascsim_resolve(Instruction::number, Instruction::variant);
+    }
+    reinterpret_cast<void (*)(Pointer...)>(Instruction::compiled)(pointer...);
+}
+
+struct alignas(32) RegisterCopy {
+    unsigned char bytes[256];
+};
+
+// The arguments as pointers. An input that is also written is copied first: the wrapper may write before it has read all.
+template <unsigned Outs, unsigned Count>
+struct Arguments {
+    void* pointers[Count];
+    RegisterCopy copies[Count - Outs + 1];
+
+    template <unsigned Index>
+    ASCSIM_INLINE void set(void* pointer)
+    {
+        pointers[Index] = pointer;
+        if constexpr (Index >= Outs) {
+            for (unsigned out = 0; out < Outs; ++out) {
+                if (pointer == pointers[out]) {
+                    pointers[Index] = std::memcpy(copies[Index - Outs].bytes, pointer, sizeof(RegisterCopy));
+                }
+            }
+        }
+    }
+    template <unsigned Index>
+    ASCSIM_INLINE void set(const Cell& number)
+    {
+        pointers[Index] = const_cast<uint64_t*>(&number.bits);
+    }
+};
+
+// The bytes of UB that an address means. Ends the run if they leave UB and its guard.
+template <class Instruction, class Where>
+ASCSIM_INLINE uint64_t offset_in_ub(Address address)
+{
+    constexpr unsigned ub = static_cast<unsigned>(Space::UB);
+    const uint64_t limit = ascsim_core.capacity[ub] + ASCSIM_GUARD - Where::bytes;
+    const uint64_t inside = address.value - reinterpret_cast<uint64_t>(ascsim_core.memory[ub]);
+    const uint64_t offset = inside <= limit ? inside : address.value;
+    if (__builtin_expect(offset > limit, 0)) {
+        ascsim_fault_access(Instruction::number, ub, address.value, Where::bytes);
+    }
+    return offset;
+}
+
+ASCSIM_INLINE unsigned char* in_ub(uint64_t offset)
+{
+    return ascsim_core.memory[static_cast<unsigned>(Space::UB)] + offset;
+}
+
+template <class Instruction, unsigned... Index, class... Given>
+ASCSIM_INLINE void run_compute(std::integer_sequence<unsigned, Index...>, const Given&... given)
+{
+    Arguments<Instruction::outs, sizeof...(Given)> arguments;
+    (arguments.template set<Index>(given), ...);
+    call_compiled<Instruction>(arguments.pointers[Index]...);
+}
+
+template <class Instruction, class... Given>
+ASCSIM_QUIET void compute(uint64_t site, Given... given)
+{
+    append_row(kind::instruction, Instruction::number, 0, site);
+    run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given)>(), given...);
+}
+
+ASCSIM_INLINE void* loaded_from(void* pointer, unsigned char*) { return pointer; }
+ASCSIM_INLINE const Cell& loaded_from(const Cell& number, unsigned char*) { return number; }
+ASCSIM_INLINE void* loaded_from(Address, unsigned char* bytes) { return bytes; }
+
+ASCSIM_INLINE uint64_t address_among(void*) { return 0; }
+ASCSIM_INLINE uint64_t address_among(const Cell&) { return 0; }
+ASCSIM_INLINE uint64_t address_among(Address address) { return address.value; }
+
+template <class Instruction, class Where, class... Given>
+ASCSIM_QUIET void load(uint64_t site, Given... given)
+{
+    const uint64_t offset = offset_in_ub<Instruction, Where>({(address_among(given) | ...)});
+    append_access(mode_read, Where::operand, Where::align, 0, static_cast<int64_t>(offset), Where::bytes);
+    append_row(kind::instruction, Instruction::number, 1, site);
+    run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given)>(), loaded_from(given, in_ub(offset))...);
+}
+
+// Which of the bytes were written: a prefix, or a prefix with a mask (its 1-based number).
+struct Written {
+    uint32_t length, mask;
+};
+
+ASCSIM_QUIET inline Written written_bytes(const unsigned char* written, unsigned bytes)
+{
+    unsigned length = bytes;
+    while (length && !written[length - 1]) {
+        --length;
+    }
+    bool whole = true;
+    for (unsigned i = 0; i < length; ++i) {
+        whole &= written[i] != 0;
+    }
+    if (whole) {
+        return {length, 0};
+    }
+    uint64_t& count = *ascsim_trace.n_masks;
+    if (count >= ascsim_trace.mask_capacity) {
+        ascsim_trace_grow();
+    }
+    unsigned char* mask = ascsim_trace.masks + count * 32;
+    std::memset(mask, 0, 32);
+    for (unsigned i = 0; i < length && i < 256; ++i) {
+        mask[i / 8] = static_cast<unsigned char>(mask[i / 8] | (written[i] != 0) << i % 8);
+    }
+    return {length, static_cast<uint32_t>(++count)};
+}
+
+ASCSIM_INLINE bool all_ones(const unsigned char* flags, unsigned bytes)
+{
+    uint64_t both = 0x0101010101010101;
+    for (unsigned i = 0; i < bytes / 8; ++i) {
+        uint64_t eight;
+        std::memcpy(&eight, flags + 8 * i, 8);
+        both &= eight;
+    }
+    for (unsigned i = bytes / 8 * 8; i < bytes; ++i) {
+        both &= flags[i] ? ~uint64_t{0} : 0;
+    }
+    return both == 0x0101010101010101;
+}
+
+template <class Instruction, class Where, class... Given>
+ASCSIM_QUIET void store(uint64_t site, Address address, Given... given)
+{
+    alignas(32) unsigned char data[Where::bytes], written[Where::bytes];
+    const uint64_t offset = offset_in_ub<Instruction, Where>(address);
+    run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given) + 2>(), static_cast<void*>(data),
+                             static_cast<void*>(written), given...);
+    if (__builtin_expect(all_ones(written, Where::bytes), 1)) {
+        append_access(mode_write, Where::operand, Where::align, 0, static_cast<int64_t>(offset), Where::bytes);
+        append_row(kind::instruction, Instruction::number, 1, site);
+        std::memcpy(in_ub(offset), data, Where::bytes);
+        return;
+    }
+    const Written bytes = written_bytes(written, Where::bytes);
+    if (bytes.length) {
+        append_access(mode_write, Where::operand, Where::align, bytes.mask, static_cast<int64_t>(offset), bytes.length);
+    }
+    append_row(kind::instruction, Instruction::number, bytes.length != 0, site);
+    for (unsigned i = 0; i < bytes.length; ++i) {
+        if (written[i]) {
+            in_ub(offset)[i] = data[i];
+        }
+    }
+}
+
+#else
+
+template <class Instruction, class... Given>
+ASCSIM_INLINE void compute(uint64_t, Given...)
+{
+}
+template <class Instruction, class Where, class... Given>
+ASCSIM_INLINE void load(uint64_t, Given...)
+{
+}
+template <class Instruction, class Where, class... Given>
+ASCSIM_INLINE void store(uint64_t, Given...)
+{
+}
+
+#endif
+
+// The scope of a __simd_vf__ function, which the vector core runs as one.
+class VfScope {
+public:
+    ASCSIM_INLINE explicit VfScope(const char* = nullptr)
+    {
+#if ASCSIM_SIDE == 1
+        begin(here());
+#endif
+    }
+    ASCSIM_INLINE ~VfScope()
+    {
+#if ASCSIM_SIDE == 1
+        end(here());
+#endif
+    }
+    VfScope(const VfScope&) = delete;
+    VfScope& operator=(const VfScope&) = delete;
+
+private:
+    ASCSIM_QUIET static void begin(uint64_t site)
+    {
+        append_row(kind::vf_begin, 0, 0, site);
+        ascsim_core.in_vector_function = 1;
+    }
+    ASCSIM_QUIET static void end(uint64_t site)
+    {
+        append_row(kind::vf_end, 0, 0, site);
+        ascsim_core.in_vector_function = 0;
+    }
+};
+
+// The alignment that a memory asks of a base address, or the user's where that is more.
+constexpr uint64_t aligned_for(Space space, uint64_t asked)
+{
+    const uint64_t base = space_alignment[static_cast<unsigned>(space)];
+    return asked > base ? asked : base;
+}
+
+// What `__ubuf__ T x[N];` becomes: a reference to an array in the core's memory.
+template <class Array>
+ASCSIM_INLINE Array& local_array(Space space, const char* name, uint64_t alignment = 1)
+{
+    void* place = ascsim_local_array(static_cast<uint8_t>(space), sizeof(Array), aligned_for(space, alignment),
+                                     dtype_code<std::remove_all_extents_t<Array>>, name);
+    __asm__ volatile("" : "+r"(place));
+    return *static_cast<Array*>(place);
+}
+
+// What `extern __ubuf__ T x[];` becomes: all that the launch's second argument asked for.
+template <class Array>
+ASCSIM_INLINE auto& dynamic_array(Space space, const char* name, uint64_t alignment = 1)
+{
+    using Element = std::remove_extent_t<Array>;
+    void* place = ascsim_local_array(static_cast<uint8_t>(space), ascsim_core.dynamic_ub, aligned_for(space, alignment),
+                                     dtype_code<std::remove_all_extents_t<Array>>, name);
+    __asm__ volatile("" : "+r"(place));
+    return *static_cast<Element(*)[]>(place);
+}
+
+// The built-in variables of a kernel.
+struct BlockIndex {
+    operator int64_t() const { return ascsim_core.block; }
+};
+struct BlockCount {
+    operator int64_t() const { return ascsim_core.blocks; }
+};
+
+}  // namespace ascsim
+
+static constexpr ascsim::BlockIndex block_idx;
+static constexpr ascsim::BlockCount block_num;
+
+// A vector function called by the scope's own word: __VEC_SCOPE__ { ... }
+#define __VEC_SCOPE__ if (::ascsim::VfScope ascsim_vf_scope(__func__); true)
