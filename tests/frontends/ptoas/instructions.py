@@ -100,10 +100,10 @@ FLAG = plain(
     "set_flag", (Choice("source", Pipe), Choice("target", Pipe), Choice("event", int)), lambda core, call: None
 )
 BLOCK = plain("get_block_idx", (), lambda core, call: core.block, level="system")
-WEAVE = register(
-    "vweave", (Out("dst0", Sort.VREG, "T"), Out("dst1", Sort.VREG, "T"), In("src0", Sort.VREG, "T"), In("src1", Sort.VREG, "T")),
-    lambda a, b: (b, a),
+_VECTORS = (
+    *(Out(name, Sort.VREG, "T") for name in ("dst0", "dst1")), *(In(name, Sort.VREG, "T") for name in ("src0", "src1")),
 )  # fmt: skip
+WEAVE = register("vweave", _VECTORS, lambda a, b: (b, a))
 NORMAL = register("vload_norm", (Out("dst", Sort.VREG, "T"), In("src", Sort.POINTER, "T")), lambda a: a,
                   asm=(Asm("vload"), Asm("vload", (("dist", "NORM"),))))  # fmt: skip
 BROADCAST = register("vload_brc", (Out("dst", Sort.VREG, "T"), In("src", Sort.POINTER, "T")), lambda a: a,

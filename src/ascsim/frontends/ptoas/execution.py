@@ -29,8 +29,8 @@ from ascsim.frontends.ptoas.types import (
     Word,
 )
 from ascsim.frontends.ptoas.types import Tile as TileSpec
-from ascsim.isa.definition import BoundRegisterInstruction, Definition, RegisterInstruction, Registry, Role
-from ascsim.machine.operands import NO_ADDRESS, GlobalTensor, MReg, Pointer, Tile, VReg
+from ascsim.isa.definition import BoundRegisterInstruction, Definition, RegisterInstruction, Registry, Role, Sort
+from ascsim.machine.operands import NO_ADDRESS, REGISTER_BYTES, GlobalTensor, MReg, Pointer, Tile, VReg
 from ascsim.machine.words import BLayout, SLayout, Space
 from ascsim.profiles import Profile
 
@@ -335,6 +335,9 @@ _STRUCTURES: dict[str, Callable[[Executor, Call], Bound]] = {
     "set_validshape": Executor._valid_shape,
 }
 
+VIEWS = frozenset(_STRUCTURES) - {"alloc_tile"}
+"""Names of what yields another way to the bytes of its first operand."""
+
 
 def _raiser(refusal: Refused, call: Call) -> Callable[[tuple[Any, ...]], Any]:
     diagnostic = replace(refusal.diagnostic, places=(Place(f"pto.{call.name}", call.site),))
@@ -348,11 +351,27 @@ def _raiser(refusal: Refused, call: Call) -> Callable[[tuple[Any, ...]], Any]:
 def _with_types(
     definition: RegisterInstruction, call: Call, arguments: Callable[[tuple[Any, ...]], tuple[Any, ...]]
 ) -> BoundRegisterInstruction:
-    """The instruction for the types that the text states."""
-    samples = tuple(_sample(kind) for kind in call.operand_types)
-    result = next((k.data.dtype for k in call.result_types if isinstance(k, VectorRegisterType)), None)
-    outs = [o for o in definition.operands if o.role is Role.OUT and isinstance(o.dtype, str) and not o.is_input]
-    return definition.infer(arguments(samples), result if outs else None)
+    """The instruction for the types that the text states.
+
+    Raises:
+        Refused: it does not exist for them.
+        UserError: the text states another type for a result than the instruction yields.
+    """
+    samples = arguments(tuple(_sample(kind) for kind in call.operand_types))
+    stated = [k.data.dtype for k in call.result_types if isinstance(k, VectorRegisterType)]
+    outs = [o for o in definition.operands if o.role is Role.OUT and o.sort is Sort.VREG]
+    known = {o.dtype for o, _ in zip(definition.inputs, samples, strict=False) if o.sort in (Sort.VREG, Sort.POINTER)}
+    is_open = bool(outs) and isinstance(outs[0].dtype, str) and outs[0].dtype not in known
+    bound = definition.infer(samples, stated[0] if stated and is_open else None)
+    for operand, said in zip(outs, stated, strict=False):
+        kind = bound.dtype_of(operand)
+        if kind is not said:
+            made = f"{REGISTER_BYTES // kind.size}x{kind.asm_names[0]}" if kind else "another type"
+            raise UserError(
+                f"pto.{call.name} yields registers of {made} here, but its result is written as one of {said.name}",
+                call.site,
+            )
+    return bound
 
 
 def _sample(kind: Any) -> Any:

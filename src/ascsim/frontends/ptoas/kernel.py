@@ -9,24 +9,21 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ascsim.diagnostics import UserError
 from ascsim.frontends.launch import Launch, Run, current_launch, launch
 from ascsim.frontends.ptoas import scalars
 from ascsim.frontends.ptoas.dialect import (
-    AddPointer,
     AllocTile,
     AssignTile,
-    CastPointer,
     Instruction,
     MakeTensorView,
-    PartitionView,
-    TileView,
     plain,
     site_of,
 )
 from ascsim.frontends.ptoas.execution import (
+    VIEWS,
     Executor,
     constant_of,
     copy_in,
@@ -44,8 +41,6 @@ from ascsim.isa.definition import PlainInstruction, Registry, Role, Sort
 from ascsim.machine.dtypes import DType, dtype
 from ascsim.machine.operands import Tile
 from ascsim.profiles import Profile
-
-_THROUGH = (MakeTensorView, PartitionView, AddPointer, CastPointer, TileView, AssignTile)
 
 
 @dataclass(frozen=True)
@@ -267,7 +262,7 @@ def _shape_of_pointer(value: SSAValue) -> tuple[int, ...] | None:
             return None
         shape = [constant_of(a.value) for a in op.arguments_of("shape")]
         strides = [constant_of(a.value) for a in op.arguments_of("strides")]
-        if None in shape or None in strides or not shape or 0 in shape:
+        if None in shape or None in strides or not shape or 0 in shape or len(shape) != len(strides):
             return None
         sizes = [n for n in shape if n is not None]
         steps = [n for n in strides if n is not None]
@@ -328,7 +323,7 @@ def _leave(tile: Tile, given: GlobalArray, running: Launch) -> None:
 
 def _root(value: SSAValue) -> SSAValue:
     """The value that a chain of views and pointers begins with."""
-    while not isinstance(value, BlockArgument) and isinstance(value.owner, _THROUGH) and value.owner.operands:
+    while isinstance(value.owner, Instruction) and value.owner.mnemonic in VIEWS and value.owner.operands:
         value = value.owner.operands[0]
     return value
 
