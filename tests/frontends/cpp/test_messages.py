@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,6 +85,17 @@ def test_a_message_that_no_line_of_the_user_led_to_stays() -> None:
     found = parse_messages("/ours/x.hpp:7:1: fatal error: gone.h: No such file or directory\n", [Path("/ours")])
     assert [(m.kind, m.path, m.line, m.is_error) for m in found] == [("fatal error", "/ours/x.hpp", 7, True)]
     assert render(found) == "/ours/x.hpp:7:1: fatal error: gone.h: No such file or directory"
+
+
+@pytest.mark.parametrize("wording", ["declared with attribute error", "declared with 'error' attribute"])
+def test_an_instruction_that_the_chip_lacks_is_told_with_its_code(wording: str) -> None:
+    printed = (
+        "In function 'void f()',\n    inlined from 'void k()' at user.cpp:9:6:\n"
+        f"user.cpp:4:8: error: call to 'asc_x' {wording}: ascsim L001 asc_x: not on a2a3; it exists on A5\n"
+    )
+    (message,) = parse_messages(printed)
+    assert (message.code, message.line, message.text) == ("L001", 4, "asc_x: not on a2a3; it exists on A5")
+    assert render([message]).splitlines()[0] == "user.cpp:4:8: error: asc_x: not on a2a3; it exists on A5 [L001]"
 
 
 def test_what_is_not_a_message_is_no_message() -> None:

@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,7 @@ _POSITION = ("-fPIC", "-fno-semantic-interposition")
 _OF_GCC = ("-fno-gnu-unique", "-fno-ipa-icf")
 _OF_ZIG = ("-fno-sanitize=undefined",)
 # Line tables of DWARF 4: some releases of binutils take the wrong file from those of DWARF 5 after a #line.
+_LINES = ("-g1", "-gdwarf-4")
 _OF_DEVICE = ("-O1", "-g", "-gdwarf-4", "-fno-strict-aliasing", "-w")
 # The host sees device functions without their bodies.
 _OF_BLANKED_HOST = ("-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-const-variable")
@@ -96,12 +97,16 @@ _SYSTEM_LIBRARIES = ("libstdc++.", "libc++", "libm.", "libgcc_s.", "libc.", "lib
 
 
 class CompileError(UserError):
-    """The host compiler refused the user's source. ``text`` is its word in the user's terms, ``raw`` all it printed."""
+    """The host compiler refused the user's source.
 
-    def __init__(self, text: str, raw: str) -> None:
+    ``text`` is its word in the user's terms, ``messages`` the same as data, ``raw`` all that it printed.
+    """
+
+    def __init__(self, text: str, raw: str, messages: Sequence[Message] = ()) -> None:
         super().__init__(text, status=1)
         self.text = text
         self.raw = raw
+        self.messages = tuple(messages)
 
 
 class LinkError(UserError):
@@ -121,7 +126,7 @@ class BuildOptions:
         keep: a directory that gets the rewritten files and the commands.
         export_kernels: make kernels callable by name (``ascsim_kernel_NAME``), for programs without a host part.
         scalar_trace: report scalar reads and writes of device code to ``__tsan_*`` functions of the runtime.
-        headers: directories of ascsim's headers.
+        headers: directories of ascsim's headers; by default those written by hand and those made for the profile.
         prelude: the headers that every file with device code includes first.
         runtime_library: a library that defines what programs need of the runtime. With it a name that nobody
             defines is an error of the linker's; without it one of the loader's.
@@ -134,7 +139,7 @@ class BuildOptions:
     keep: Path | None = None
     export_kernels: bool = False
     scalar_trace: bool = False
-    headers: tuple[Path, ...] = (HEADERS,)
+    headers: tuple[Path, ...] | None = None
     prelude: tuple[str, ...] = PRELUDE
     runtime_library: Path | None = None
     cache: Path | None = field(default_factory=cache_directory)
@@ -234,6 +239,7 @@ class _Build:
         self.keep = line.keep or options.keep
         name = line.arch or options.npu_arch
         self.profile: Profile | None = profiles.find(name) if name else None
+        self.headers = _own_headers(self.profile) if options.headers is None else options.headers
         self.work = Path()
 
     def run(self, arguments: list[str]) -> BuildResult:
@@ -314,7 +320,7 @@ class _Build:
             source.path,
             self.line.include_dirs,
             self._overlay(),
-            own_headers=self.options.headers,
+            own_headers=self.headers,
             device_calls_are_launches=self.profile is not None and not self.profile.is_chip,
             export_kernels=self.options.export_kernels,
         )
@@ -350,14 +356,14 @@ class _Build:
             *(_OF_ZIG if kind == "zig" else ()),
             *(() if has_standard else ("-std=c++17",)),
             *(f"-D{name}={value}" for name, value in defined.items()),
-            *(word for directory in self.options.headers for word in ("-isystem", str(directory))),
+            *(word for directory in self.headers for word in ("-isystem", str(directory))),
             *(word for header in prelude for word in ("-include", header)),
             "-iquote",
             str(source.path.absolute().parent),
             *line.compile_flags,
         ]
         if side == "host":
-            flags += [*line.host_flags, *(_OF_BLANKED_HOST if unit.has_device_code else ())]
+            flags += [*_LINES, *line.host_flags, *(_OF_BLANKED_HOST if unit.has_device_code else ())]
         else:
             flags += [*line.device_flags, *_OF_DEVICE, *(_SCALAR_TRACE[kind] if self.options.scalar_trace else ())]
         command = (*self.compiler.command, *flags, "-x", "c++", str(text))
@@ -365,7 +371,7 @@ class _Build:
 
     def _plain_c_job(self, source: Source) -> _Job:
         kept = [flag for flag in self.line.compile_flags if not flag.startswith("-std=c++") and flag != "-std=gnu++17"]
-        own = [word for directory in self.options.headers for word in ("-isystem", str(directory))]
+        own = [word for directory in self.headers for word in ("-isystem", str(directory))]
         path = source.path.absolute()
         command = (*self.compiler.command, "-fPIC", *own, *kept, *self.line.host_flags, "-x", "c", str(path))
         return _Job("host", command, path)
@@ -404,7 +410,7 @@ class _Build:
         """Keep warnings, raise errors, both in the user's terms."""
         errors: list[Message] = []
         for entry in compiled:
-            found = parse_messages(entry.printed, self.options.headers)
+            found = parse_messages(entry.printed, self.headers)
             if unit is not None:
                 text = unit.host_text if entry.side == "host" else unit.device_text
                 found = [_with_user_column(message, unit, text) for message in found]
@@ -413,7 +419,7 @@ class _Build:
             self.warnings += [message for message in found if message.kind == "warning"]
         raw = "".join(entry.printed for entry in compiled if entry.failed)
         if any(entry.failed for entry in compiled):
-            raise CompileError(render(errors) or raw.strip(), raw)
+            raise CompileError(render(errors) or raw.strip(), raw, errors)
 
     def _write_dependencies(self, output: Path, files: Iterable[Path], unit: Prepared | None) -> None:
         """The dependency file that a build system asked for, naming the user's files rather than rewritten copies."""
@@ -543,6 +549,14 @@ class _Build:
         return subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment, check=False)
 
 
+def _own_headers(profile: Profile | None) -> tuple[Path, ...]:
+    if profile is None:
+        return (HEADERS,)
+    from ascsim.frontends.cpp.generate import headers
+
+    return (headers(profile), HEADERS)
+
+
 def _with_user_column(message: Message, unit: Prepared, text: str) -> Message:
     """The message with columns of the user's line, where the source pass changed that line."""
     if os.path.abspath(message.path) != str(unit.path.absolute()):
@@ -554,7 +568,7 @@ def _with_user_column(message: Message, unit: Prepared, text: str) -> Message:
         return message
     column = original_column(original[line - 1], rewritten[line], message.column)
     notes = tuple(_with_user_column(note, unit, text) for note in message.notes)
-    return Message(message.kind, message.path, line, column, message.text, notes)
+    return replace(message, column=column, notes=notes)
 
 
 def _original_lines(path: Path) -> list[str]:

@@ -15,6 +15,9 @@ _LOCATED = re.compile(
 _REQUIRED = re.compile(
     r"(?P<path>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)?\s+(?:recursively )?required (?:from|by).*"
 )
+_INLINED = re.compile(r"\s+inlined from .* at (?P<path>[^:\n]+):(?P<line>\d+):(?P<column>\d+)[:,]?")
+# What a function that ascsim declares only to refuse it carries in its error attribute.
+_REFUSED = re.compile(r".*\bascsim (?P<code>[A-Z]+\d+) (?P<name>[\w:]+): (?P<text>.*)")
 # Where the headers of compilers and C++ libraries stand.
 _LIBRARY_PLACES = ("/usr/include/", "/usr/lib/gcc", "/include/c++/", "/libcxx/include/", "/lib/clang/", "/lib/gcc/")
 _INSTANTIATED_HERE = re.compile(r"in instantiation of .* requested here")
@@ -22,7 +25,10 @@ _INSTANTIATED_HERE = re.compile(r"in instantiation of .* requested here")
 
 @dataclass(frozen=True)
 class Message:
-    """One message of a compiler at a place; ``notes`` are the places it points to besides."""
+    """One message of a compiler at a place; ``notes`` are the places it points to besides.
+
+    ``code`` is that of a diagnostic of ascsim's, where a header refuses a call (an instruction that a chip lacks).
+    """
 
     kind: str
     path: str
@@ -30,6 +36,7 @@ class Message:
     column: int
     text: str
     notes: tuple[Message, ...] = ()
+    code: str = ""
 
     @property
     def is_error(self) -> bool:
@@ -54,7 +61,7 @@ def parse_messages(text: str, own_headers: Sequence[Path] = ()) -> list[Message]
     for row in text.splitlines():
         match = _LOCATED.fullmatch(row)
         if match is None:
-            context = _REQUIRED.fullmatch(row)
+            context = _REQUIRED.fullmatch(row) or _INLINED.fullmatch(row)
             if context:
                 required.append(_message(context, "note", ""))
             continue
@@ -68,7 +75,11 @@ def parse_messages(text: str, own_headers: Sequence[Path] = ()) -> list[Message]
 
 
 def _message(match: re.Match[str], kind: str, text: str) -> Message:
-    return Message(kind, match["path"], int(match["line"]), int(match["column"] or 0), text)
+    refused = _REFUSED.fullmatch(text)
+    code = ""
+    if refused:
+        code, text = refused["code"], f"{refused['name']}: {refused['text']}"
+    return Message(kind, match["path"], int(match["line"]), int(match["column"] or 0), text, code=code)
 
 
 def _closed(entry: _Open, own_headers: Sequence[Path]) -> Message:
@@ -103,7 +114,8 @@ def render(messages: Iterable[Message]) -> str:
                 continue
             seen.add(key)
             column = f"{part.column}:" if part.column else ""
-            shown.append(f"{_short(part.path)}:{part.line}:{column} {part.kind}: {part.text}")
+            code = f" [{part.code}]" if part.code else ""
+            shown.append(f"{_short(part.path)}:{part.line}:{column} {part.kind}: {part.text}{code}")
             if part.path not in files:
                 files[part.path] = _lines(part.path)
             shown += _snippet(part, files[part.path])
