@@ -230,14 +230,18 @@ class Machine:
         if rows == 1:
             for step in group.steps:
                 self._run(core, step.instruction, step.args, site, parent)
-        elif groups.rows_are_independent(core, group):
-            self._run_rows_at_once(core, group, site, parent)
+            return
+        touched = [(step, step.instruction.touches(core, step.args)) for step in group.steps]
+        if groups.rows_are_independent(touched, group.private):
+            self._run_rows_at_once(core, group, touched, site, parent)
         else:
             for row in range(rows):
                 for step in group.steps:
                     self._run(core, step.instruction, groups.moved(step, row), site, parent)
 
-    def _run_rows_at_once(self, core: Core, group: Group, site: int, parent: int) -> None:
+    def _run_rows_at_once(
+        self, core: Core, group: Group, touched: Sequence[tuple[Step, Sequence[Touch]]], site: int, parent: int
+    ) -> None:
         rows = max(step.rows for step in group.steps)
         scratch: Memory | None = None
         if group.private:
@@ -245,10 +249,8 @@ class Machine:
             real = core.memory(space)
             window = real.data[start : start + length]
             scratch = Memory(0, np.tile(window, rows), guard=0)
-        for step in group.steps:
-            touches = []
-            for touch in step.instruction.touches(core, step.args):
-                touches.append(touch._replace(region=groups.over_rows(touch, step)))
+        for step, first_row in touched:
+            touches = [groups.over_rows(touch, step) for touch in first_row]
             if self.auto_sync is not None:
                 self.auto_sync.before(core, step.instruction.row_fields(core, step.args), touches, site)
             row = self._write_row(core, step.instruction, step.args, touches, site, parent, step.rows)
@@ -290,6 +292,8 @@ class Machine:
         number = self.object_number(args[touch.operand]) if touch.operand < len(args) else 0
         length, dims = folded(region)
         head = (region.space, touch.mode, touch.operand, touch.align, mask)
+        if len(dims) == 1:
+            return pack_access(*head, region.start, length, *dims[0], 1, 1, 0, 0, number, 0)
         packed = []
         for start, inner in _split(region.start, dims):
             (n3, s3), (n2, s2), (n1, s1) = ((1, 0),) * (3 - len(inner)) + inner

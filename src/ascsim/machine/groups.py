@@ -6,7 +6,7 @@ operation where nobody can tell the difference; where rows share bytes it runs t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,9 +16,11 @@ from ascsim.machine.operands import Region
 from ascsim.machine.trace import Mode
 
 if TYPE_CHECKING:
-    from ascsim.machine.core import Core, Instruction
+    from ascsim.machine.core import Instruction
 
 Interval = tuple[int, int]
+Interval3 = tuple[int, int, int]
+"""(space, start, length)"""
 
 
 class Touch(NamedTuple):
@@ -66,11 +68,13 @@ def moved(step: Step, row: int) -> tuple:
     )
 
 
-def over_rows(touch: Touch, step: Step) -> Region:
-    """The bytes that an operand touches in all rows."""
+def over_rows(touch: Touch, step: Step) -> Touch:
+    """What an operand touches in all rows."""
     if step.rows == 1:
-        return touch.region
-    return touch.region.over(step.rows, step.strides[touch.operand])
+        return touch
+    space, start, length, dims, kind = touch.region
+    region = Region(space, start, length, ((step.rows, step.strides[touch.operand]), *dims), kind)
+    return Touch(touch.operand, touch.mode, region, touch.align, touch.mask, touch.used)
 
 
 def redirected(touch: Touch, private: tuple[int, int, int]) -> Touch:
@@ -84,58 +88,82 @@ def redirected(touch: Touch, private: tuple[int, int, int]) -> Touch:
     )
 
 
-def rows_are_independent(core: Core, group: Group) -> bool:
+class _Access(NamedTuple):
+    """Bytes that one operand touches in the first row, and how far they move from row to row."""
+
+    mode: int
+    space: int
+    low: int
+    high: int
+    stride: int
+
+
+def rows_are_independent(touched: Sequence[tuple[Step, Sequence[Touch]]], private: Interval3 | None) -> bool:
     """True when no row reads what another row writes, and rows write apart.
 
-    In the private window each row may read what it has written itself before, and what nobody writes.
+    ``touched`` are the steps with what they touch in the first row. In the private window each row may read what it has
+    written itself before, and what nobody writes.
     """
-    shared: list[tuple[int, int, Interval]] = []
+    rows = max(step.rows for step, _ in touched)
+    shared: list[_Access] = []
     scratch_writes: list[Interval] = []
     scratch_leftovers: list[Interval] = []
-    for step, touch in _touches(core, group):
-        region = over_rows(touch, step)
-        interval = region.bounds()
-        if not group.private or not _overlaps(region, group.private):
-            if touch.mode == Mode.WRITE and not _rows_apart(step, touch):
+    for step, touches in touched:
+        for touch in sorted(touches, key=_mode):
+            if not touch.used:
+                continue
+            region = touch.region
+            low, high = region.bounds()
+            stride = step.strides[touch.operand] if step.rows > 1 else 0
+            access = _Access(touch.mode, region.space, low, high, stride)
+            if private is None or region.space != private[0] or not _meets(_span(access, rows), _window(private)):
+                shared.append(access)
+            elif not _inside(region, private) or stride or touch.mask is not None:
                 return False
-            shared.append((touch.mode, region.space, interval))
-        elif not _inside(region, group.private) or step.strides[touch.operand] or touch.mask is not None:
-            return False
-        elif touch.mode == Mode.WRITE:
-            if touch.region.dims:
-                return False
-            scratch_writes.append(interval)
-        else:
-            scratch_leftovers += _without(interval, scratch_writes)
+            elif touch.mode == Mode.WRITE:
+                if region.dims:
+                    return False
+                scratch_writes.append((low, high))
+            else:
+                scratch_leftovers += _without((low, high), scratch_writes)
     if any(_meets(left, written) for left in scratch_leftovers for written in scratch_writes):
         return False
     return not any(
-        mode == Mode.WRITE and number != other and space == other_space and _meets(interval, other_interval)
-        for number, (mode, space, interval) in enumerate(shared)
-        for other, (_, other_space, other_interval) in enumerate(shared)
+        write.mode == Mode.WRITE and write.space == other.space and _rows_meet(write, other, rows)
+        for write in shared
+        for other in shared
     )
 
 
-def _touches(core: Core, group: Group) -> Iterator[tuple[Step, Touch]]:
-    """Each step's touches in order, reads before writes."""
-    for step in group.steps:
-        for touch in sorted(step.instruction.touches(core, step.args), key=lambda t: t.mode):
-            if touch.used:
-                yield step, touch
+def _rows_meet(a: _Access, b: _Access, rows: int) -> bool:
+    """True when some row of ``a`` touches bytes of another row of ``b``."""
+    if a.stride != b.stride:
+        return _meets(_span(a, rows), _span(b, rows))
+    step = abs(a.stride)
+    if not step:
+        return _meets((a.low, a.high), (b.low, b.high))
+    # Rows that are k apart meet when k * step lies between these; k = 0 is one row with itself.
+    least, most = (b.low - a.high) // step + 1, (b.high - a.low - 1) // step
+    least, most = max(least, 1 - rows), min(most, rows - 1)
+    return least < most or (least == most and least != 0)
 
 
-def _rows_apart(step: Step, touch: Touch) -> bool:
-    low, high = touch.region.bounds()
-    return step.rows == 1 or abs(step.strides[touch.operand]) >= high - low
+def _span(access: _Access, rows: int) -> Interval:
+    reach = (rows - 1) * access.stride
+    return access.low + min(reach, 0), access.high + max(reach, 0)
+
+
+def _window(private: Interval3) -> Interval:
+    return private[1], private[1] + private[2]
+
+
+def _mode(touch: Touch) -> int:
+    return touch.mode
 
 
 def _inside(region: Region, window: tuple[int, int, int]) -> bool:
     low, high = region.bounds()
     return region.space == window[0] and low >= window[1] and high <= window[1] + window[2]
-
-
-def _overlaps(region: Region, window: tuple[int, int, int]) -> bool:
-    return region.space == window[0] and _meets(region.bounds(), (window[1], window[1] + window[2]))
 
 
 def _meets(a: Interval, b: Interval) -> bool:
