@@ -281,6 +281,15 @@ def test_plain_files_see_no_prelude(options: BuildOptions, tmp_path: Path) -> No
     assert load_image("main").profile == ""
 
 
+def test_headers_of_the_vendors_library_do_not_come_before_ours(options: BuildOptions, tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        k_asc="#include <ascsim/launch.hpp>\n__global__ void k();\n",
+        vendor__ascsim__launch_hpp="#error vendor\n",
+    )
+    build(["-c", "k.asc", "--npu-arch=a5", "-Ivendor"], options)
+
+
 def test_what_the_sides_of_a_chip_define() -> None:
     host, vector, cube = (macros("a2a3", side) for side in ("host", "aiv", "aic"))
     assert "__CCE_AICORE__" not in host and "__NPU_ARCH__" not in host

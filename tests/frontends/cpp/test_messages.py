@@ -98,6 +98,10 @@ def test_an_instruction_that_the_chip_lacks_is_told_with_its_code(wording: str) 
     assert render([message]).splitlines()[0] == "user.cpp:4:8: error: asc_x: not on a2a3; it exists on A5 [L001]"
 
 
+def test_warnings_in_our_headers_are_not_the_users() -> None:
+    assert parse_messages("/ours/x.hpp:7:1: warning: odd\n/usr/include/y.h:7:1: warning: odd\n", [Path("/ours")]) == []
+
+
 def test_what_is_not_a_message_is_no_message() -> None:
     assert parse_messages("collect2: error: ld returned 1 exit status\nuser.cpp:1: stuff\n") == []
 

@@ -85,9 +85,10 @@ def test_names_of_headers_are_known(tmp_path: Path) -> None:
     assert [launch.line for launch in unit.rewritten.launches] == [2]
 
 
-def test_our_own_headers_are_left_alone(tmp_path: Path) -> None:
-    put(tmp_path, {"main.asc": "#include <own.h>\n" + KERNEL, "inc/own.h": KERNEL})
-    assert included(prepared(tmp_path, own_headers=[tmp_path / "inc"])) == ["own.h"]
+def test_our_own_headers_are_left_alone_and_come_first(tmp_path: Path) -> None:
+    put(tmp_path, {"main.asc": "#include <lib/x.h>\n" + KERNEL, "inc/lib/x.h": KERNEL, "own/lib/x.h": KERNEL})
+    assert included(prepared(tmp_path, own_headers=[tmp_path / "own"])) == ["lib/x.h"]
+    assert included(prepared(tmp_path)) != ["lib/x.h"]
 
 
 def test_another_content_is_another_copy(tmp_path: Path) -> None:

@@ -350,13 +350,14 @@ class _Build:
         defined["ASCSIM_TU"] = self._unit_hash(source)
         prelude = self.options.prelude if unit.has_device_code or source.language == "device" else ()
         has_standard = any(flag.startswith("-std=") for flag in line.compile_flags)
+        # ascsim's headers stand before the user's -I, where a build file may name the vendor's headers of those names.
         flags = [
             *_POSITION,
             *(_OF_GCC if kind == "gcc" else ()),
             *(_OF_ZIG if kind == "zig" else ()),
             *(() if has_standard else ("-std=c++17",)),
             *(f"-D{name}={value}" for name, value in defined.items()),
-            *(word for directory in self.headers for word in ("-isystem", str(directory))),
+            *(f"-I{directory}" for directory in self.headers),
             *(word for header in prelude for word in ("-include", header)),
             "-iquote",
             str(source.path.absolute().parent),
@@ -371,7 +372,7 @@ class _Build:
 
     def _plain_c_job(self, source: Source) -> _Job:
         kept = [flag for flag in self.line.compile_flags if not flag.startswith("-std=c++") and flag != "-std=gnu++17"]
-        own = [word for directory in self.headers for word in ("-isystem", str(directory))]
+        own = [f"-I{directory}" for directory in self.headers]
         path = source.path.absolute()
         command = (*self.compiler.command, "-fPIC", *own, *kept, *self.line.host_flags, "-x", "c", str(path))
         return _Job("host", command, path)

@@ -54,7 +54,8 @@ class _Open:
 def parse_messages(text: str, own_headers: Sequence[Path] = ()) -> list[Message]:
     """The messages in what gcc or clang printed.
 
-    A message placed in ascsim's or the library's headers is moved to the user's line that led there, if it is known.
+    A message placed in ascsim's or the library's headers is moved to the user's line that led there, if it is known; a
+    warning that stays there is none of the user's.
     """
     found: list[_Open] = []
     required: list[Message] = []
@@ -71,7 +72,8 @@ def parse_messages(text: str, own_headers: Sequence[Path] = ()) -> list[Message]
         elif message.kind != "note":
             found.append(_Open(message, required))
             required = []
-    return [_closed(entry, own_headers) for entry in found]
+    closed = [_closed(entry, own_headers) for entry in found]
+    return [message for message in closed if message.is_error or not _is_foreign(message, own_headers)]
 
 
 def _message(match: re.Match[str], kind: str, text: str) -> Message:

@@ -63,7 +63,7 @@ def prepare(
         path: the source.
         include_dirs: where the user's headers are looked for (``-I``), in order.
         overlay: the directory that takes the rewritten copies; they are named by content, so equal inputs share them.
-        own_headers: directories of ascsim's headers, which are left alone.
+        own_headers: directories of ascsim's headers, which are left alone and found before the user's.
         device_calls_are_launches: see :func:`ascsim.frontends.cpp.rewrite.rewrite`.
         export_kernels: see there; concerns the source, not its headers.
 
@@ -85,7 +85,7 @@ class _Tree:
         export_kernels: bool,
     ) -> None:
         self.include_dirs = [directory.absolute() for directory in include_dirs]
-        self.own_headers = [str(directory.absolute()) + "/" for directory in own_headers]
+        self.own_headers = [directory.absolute() for directory in own_headers]
         self.device_calls_are_launches = device_calls_are_launches
         self.export_kernels = export_kernels
         self.files: dict[Path, _File] = {}
@@ -108,15 +108,12 @@ class _Tree:
     def _resolve(self, quoted: str | None, angled: str | None, directory: Path) -> tuple[Path, bool] | None:
         """The user's file that an ``#include`` means, and whether it was found beside the including file."""
         name = quoted or angled or ""
-        places = [directory, *self.include_dirs] if quoted else self.include_dirs
-        for place in places:
-            candidate = place / name
-            if candidate.is_file():
-                resolved = candidate.resolve()
-                if any(str(resolved).startswith(own) for own in self.own_headers):
-                    return None
-                return resolved, place is directory
-        return None
+        if quoted and (directory / name).is_file():
+            return (directory / name).resolve(), True
+        if any((own / name).is_file() for own in self.own_headers):
+            return None
+        found = next((place / name for place in self.include_dirs if (place / name).is_file()), None)
+        return (found.resolve(), False) if found is not None else None
 
     def rewrite_all(self, main: _File) -> None:
         """Headers before the files that include them, so that what they declare is known there."""
