@@ -11,7 +11,10 @@ TILE = (
 )
 
 EXAMPLES = {
-    "tile instruction": "%y = tadds %x, %s : (!pto.tile<1x8xf32>, f32) -> !pto.tile<1x8xf32>",
+    "tile instruction": (
+        "%y = tadds %x, %s : (!pto.tile<1x8xf32>, f32) -> !pto.tile<1x8xf32>\n"
+        "tadds ins(%y, %s : !pto.tile<1x8xf32>, f32) outs(%x : !pto.tile<1x8xf32>)"
+    ),
     "assembly form": "tadd %d, %a, %b #atomic=add : !pto.tile<1x8xf32>",
     "manual addresses": "pto.tassign %y, tile(0x40)\n%y = tneg %x : !pto.tile<1x8xf32> -> !pto.tile<1x8xf32>",
     "alloc": "%t = pto.alloc_tile addr = %a valid_row = %n valid_col = %n : !pto.tile_buf<vec, 4x8xf32, valid=?x?>",
@@ -66,9 +69,10 @@ def printed(text: str) -> list[str]:
 
 
 def test_the_second_writing_is_printed() -> None:
-    assert printed(EXAMPLES["tile instruction"])[2:4] == [
+    assert printed(EXAMPLES["tile instruction"])[2:5] == [
         f"%y = pto.alloc_tile : {TILE}",
         f"pto.tadds ins(%x, %s : {TILE}, f32) outs(%y : {TILE})",
+        f"pto.tadds ins(%y, %s : {TILE}, f32) outs(%x : {TILE})",
     ]
 
 

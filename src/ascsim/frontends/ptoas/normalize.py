@@ -24,10 +24,13 @@ from ascsim.frontends.ptoas.dialect import (
     Group,
     Instruction,
     SyntaxAttr,
+    site_of,
 )
 from ascsim.frontends.ptoas.types import UNSTATED, TileType
 
 if TYPE_CHECKING:
+    from xdsl.dialects.func import FuncOp
+
     from ascsim.frontends.ptoas.parser import PtoParser
 
 _PLACEHOLDER = re.compile(r"arg(\d+)")
@@ -39,14 +42,15 @@ def normalize(module: ModuleOp, parser: PtoParser) -> None:
     Raises:
         UserError: a value is used before it is defined, a type stays unknown, an operation is malformed.
     """
-    if parser.statements:
-        _wrap_statements(module, parser)
+    listed = _wrap_statements(module, parser) if parser.statements else None
     for op in [*module.walk()]:
         if isinstance(op, Instruction):
             if isinstance(op, AssignTile):
                 _name_address(op)
             elif _yields_tiles(op):
                 _give_destinations(op)
+    if listed is not None:
+        _show_results(listed)
     for op in module.walk():
         for result in op.results:
             if result.type is UNSTATED:
@@ -70,10 +74,8 @@ def _first_line(problem: Exception) -> str:
 # A bare list of statements
 
 
-def _wrap_statements(module: ModuleOp, parser: PtoParser) -> None:
-    """Make the statements outside functions the body of one; what they use and do not define is its
-    arguments.
-    """
+def _wrap_statements(module: ModuleOp, parser: PtoParser) -> FuncOp:
+    """Make the statements outside functions the body of one, with what they use and do not define as arguments."""
     from xdsl.dialects.func import FuncOp, ReturnOp
 
     block = Block(parser.statements)
@@ -105,6 +107,27 @@ def _wrap_statements(module: ModuleOp, parser: PtoParser) -> None:
     )
     function.location = parser.location(0)
     module.body.block.add_op(function)
+    return function
+
+
+def _show_results(function: FuncOp) -> None:
+    """Make the tiles that a list of statements computes and does not use arguments: they are what it is there for."""
+    block = function.body.block
+    for op in [*block.ops]:
+        if not isinstance(op, AllocTile) or op.operands:
+            continue
+        tile = op.results[0]
+        users = [use.operation for use in tile.uses]
+        makers = [
+            user for user in users if not (isinstance(user, AssignTile) and not any(r.first_use for r in user.results))
+        ]
+        if len(makers) != 1 or site_of(makers[0]) != site_of(op):
+            continue  # it is written out as an alloc_tile, or something reads it
+        argument = block.insert_arg(tile.type, len(block.args))
+        argument._name = tile._name
+        tile.replace_all_uses_with(argument)
+        block.erase_op(op)
+    function.update_function_type()
 
 
 def _bind_placeholders(block: Block, parser: PtoParser) -> None:
@@ -288,8 +311,6 @@ def _check_order(block: Block, known: set[SSAValue], parser: PtoParser) -> None:
 
 
 def _line_of(value: SSAValue) -> str:
-    from ascsim.frontends.ptoas.dialect import site_of
-
     if isinstance(value, BlockArgument):
         return ""
     owner = value.owner

@@ -93,9 +93,9 @@ def parse_file(path: str | Path) -> ModuleOp:
 def parse_text(text: str, path: str = "<text>") -> ModuleOp:
     """Read ``.pto`` text into a module of ``func.func`` operations.
 
-    The result is in one form whatever the writing was: tile instructions have destinations
-    (``ins``/``outs``), register instructions have results, and a bare list of statements is one function that
-    is named after ``path`` and whose arguments are the values it uses and does not define.
+    The result is in one form whatever the writing was: tile instructions have destinations (``ins``/``outs``), register
+    instructions have results. A bare list of statements is one function, named after ``path``, whose arguments are the
+    values that it uses and does not define, and the tiles that it computes and does not use.
 
     Raises:
         UserError: the text is wrong; the message has the place, the line with a caret, and what is allowed.
