@@ -23,7 +23,7 @@ from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Severity, Site
 from ascsim.frontends.cpp.child import FATAL
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.library import runtime_library
-from ascsim.frontends.cpp.sites import Module, resolve_counters, resolver
+from ascsim.frontends.cpp.sites import Module, is_system, resolve_counters, resolver
 from ascsim.machine.trace import ACCESS, ROW, Kind, Trace
 from ascsim.profiles import Profile
 
@@ -260,5 +260,9 @@ def _innermost(loaded: list[Module], pc: int, frames: list[int]) -> Site | None:
     below = frames[frames.index(pc) + 1 :] if pc in frames else frames
     counters = {0: pc} | {index: frame - 1 for index, frame in enumerate(below, start=1)}
     sites = resolve_counters(own, counters)
-    known = [sites[index] for index in sorted(sites) if sites[index].line]
-    return known[0] if known else next((sites[index] for index in sorted(sites)), None)
+    found = [sites[index] for index in sorted(sites)]
+    for is_good in (lambda site: site.line and not is_system(site.path), lambda site: site.line, lambda site: True):
+        for site in found:
+            if is_good(site):
+                return site
+    return None

@@ -1,7 +1,8 @@
 """From program counters to source lines, by the debug information of the modules that a run loaded.
 
 ``addr2line`` (or one of LLVM's twins) is asked once for a module, with all its counters. A counter is a return address
-inside a chain of inlined header functions: the first frame that is not in a header of ascsim's own is the user's line.
+inside a chain of inlined header functions: the first frame that is neither in a header of ascsim's own nor in one of the
+system's is the user's line.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ascsim.diagnostics import Site
 from ascsim.frontends.cpp.image import cache_directory
 from ascsim.machine.trace import SITE_PC, Trace
 
-OWN_HEADERS = Path(__file__).parent / "include"
+OWN_HEADERS = (Path(__file__).parent / "include",)
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,9 @@ def _parse(printed: str) -> Iterable[tuple[int, Site]]:
             if frame is not None:
                 frames.append(frame)
             at += 2
-        user = next((frame for frame in frames if not _is_own(frame.path)), None)
-        if user is not None:
-            yield offset, user
+        outer = [frame for frame in frames if not _is_own(frame.path)]
+        if outer:
+            yield offset, next((frame for frame in outer if not is_system(frame.path)), outer[0])
 
 
 def _frame(function: str, place: str) -> Site | None:
@@ -143,8 +144,13 @@ def _frame(function: str, place: str) -> Site | None:
     return Site(path, int(rest) if rest.isdigit() else 0, 0, "" if function == "??" else function)
 
 
+def is_system(path: str) -> bool:
+    """Whether a file is a header of the system's, such as the C++ library's: the user's line lies further out."""
+    return path.startswith("/usr/") and not path.startswith("/usr/local/")
+
+
 @cache
 def _is_own(path: str) -> bool:
     """Whether a file is a header of ascsim's, written or generated."""
     absolute = Path(path).absolute()
-    return any(absolute.is_relative_to(own.absolute()) for own in (OWN_HEADERS, cache_directory()))
+    return any(absolute.is_relative_to(own.absolute()) for own in (*OWN_HEADERS, cache_directory()))

@@ -348,7 +348,7 @@ API aclFloat16 aclFloatToFloat16(float value)
     // A unit of the last place: 2^-24 below the normal numbers, 2^(e-10) above.
     int exponent = 0;
     std::frexp(magnitude, &exponent);
-    int last_place = exponent - 1 < -14 ? -24 : exponent - 11;
+    int last_place = magnitude < 0x1p-14f ? -24 : exponent - 11;
     auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, -last_place)));
     // A fraction that rounds up to 2048 units carries into the exponent by itself.
     uint32_t bits = last_place == -24 ? units : (static_cast<uint32_t>(last_place + 24) << 10) + units;
