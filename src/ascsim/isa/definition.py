@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -201,8 +201,9 @@ class Definition:
     def call(self, args: Sequence[Any]) -> SimpleNamespace:
         """The arguments by operand name; optional ones that were not given are at their default."""
         call = SimpleNamespace(**dict(zip(self._names, args, strict=False)))
-        for operand in self.inputs[len(args) :]:
-            setattr(call, operand.name, operand.default)
+        if len(args) < len(self._names):
+            for operand in self.inputs[len(args) :]:
+                setattr(call, operand.name, operand.default)
         return call
 
     # Legality
@@ -378,8 +379,7 @@ class TileInstruction(Definition):
         return type(self).semantics(*arrays, *scalars)
 
 
-@dataclass(frozen=True)
-class Bytes:
+class Bytes(NamedTuple):
     """Which bytes a pointer operand of a memory-form instruction covers: bursts of ``length`` over ``dims``.
 
     ``dtype`` is how the semantics view them, ``offset`` where they begin (from the pointer), ``mask`` which bytes of
@@ -542,7 +542,8 @@ class RegisterInstruction(Definition):
     or ``none`` (the semantics see to the mask themselves, or there is none). ``part`` is for types of two widths: of the
     narrower one, the lanes number ``part``, ``part + ratio``, ... take part (PART_EVEN is 0), and others become 0.
     ``memory`` maps a variant to its :class:`Load` or :class:`Store`, or is None. ``returns`` names the written register
-    that the C++ function returns; the others it takes by reference.
+    that the C++ function returns; the others it takes by reference. ``cpp_lacks`` are variants for which the C++ library
+    has no overload.
 
     ``native`` says how the compiled form comes about (see isa/compile.py): ``lanewise`` (a result's lane depends on the
     same lane of the inputs, and on scalars), ``moves`` (bytes are only moved), ``table`` (the inputs are enumerations), or
@@ -556,7 +557,8 @@ class RegisterInstruction(Definition):
         masking: str = "none", memory: Callable[[dict[str, DType]], Access] | None = None,
         post_update: bool = False, returns: str = "", native: str = "whole", part: int | None = None,
         extra: Callable[[dict[str, DType]], tuple[Any, ...]] | None = None,
-        float_semantics: Callable[..., Any] | None = None, rules: Sequence[Rule] = (), **record: Any,
+        float_semantics: Callable[..., Any] | None = None, cpp_lacks: Sequence[dict[str, DType]] = (),
+        rules: Sequence[Rule] = (), **record: Any,
     ) -> None:  # fmt: skip
         pointers = [o for o in record["operands"] if o.sort is Sort.POINTER]
         standing = (rule_language.pointer_spaces(pointers),) if pointers else ()
@@ -572,9 +574,10 @@ class RegisterInstruction(Definition):
         self.part = part
         self.extra = extra
         self.float_semantics = float_semantics
+        self.cpp_lacks = tuple(cpp_lacks)
         self._bound: dict[tuple, BoundRegisterInstruction] = {}
         registers = {o.dtype for o in self.operands if o.sort is not Sort.POINTER} | {o.lane_mask for o in self.operands}
-        self._of_pointers_only = {o.dtype for o in pointers} - registers
+        self.pointer_types = {o.dtype for o in pointers} - registers
 
     def bind(self, **types: DType) -> BoundRegisterInstruction:
         """The instruction for one choice of its type variables.
@@ -611,8 +614,8 @@ class RegisterInstruction(Definition):
                         "All its operands of one type variable have one type.",
                     )  # fmt: skip
         wanted = [v for v in self.variants if all(v.get(k) is t for k, t in types.items())]
-        if not wanted and self._of_pointers_only:
-            of_registers = {k: t for k, t in types.items() if k not in self._of_pointers_only}
+        if not wanted and self.pointer_types:
+            of_registers = {k: t for k, t in types.items() if k not in self.pointer_types}
             wanted = [v for v in self.variants if all(v.get(k) is t for k, t in of_registers.items())][:1]
         out = next((o for o in self.operands if not o.is_input and isinstance(o.dtype, str)), None)
         if result is not None and out is not None:

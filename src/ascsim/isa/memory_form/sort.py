@@ -24,6 +24,7 @@ from ascsim.profiles import Profile
 
 BLOCK = 32
 PAIR_BYTES = 8
+_U4 = np.dtype(np.uint32)
 
 NOTES = (
     "Equal values: the PTO manual puts the smaller index first, the Ascend C and PTOAS pages the earlier position. "
@@ -62,28 +63,30 @@ def order_of(bits: np.ndarray) -> int:
     return F32 if bits.itemsize == 4 else F16
 
 
-def sort_findings(title: str, parts: Sequence[tuple[np.ndarray, np.ndarray]], order: int) -> list[Finding]:
-    """SORT-NAN and SORT-TIE of (values, indices) about to be sorted by their last axis, a block or a shorter tail.
+def blocks_of(row: np.ndarray) -> Iterator[np.ndarray]:
+    """The whole blocks of rows (rows, columns), as (rows, blocks, 32), and their tail, as (rows, 1, columns % 32)."""
+    whole = row.shape[1] // BLOCK * BLOCK
+    if whole:
+        yield row[:, :whole].reshape(-1, whole // BLOCK, BLOCK)
+    if whole < row.shape[1]:
+        yield row[:, None, whole:]
 
-    Indices may have one row where the values have several.
-    """
+
+def sort_findings(title: str, bits: np.ndarray, indices: np.ndarray, order: int) -> list[Finding]:
+    """SORT-NAN and SORT-TIE of rows of blocks about to be sorted; there may be one row of indices for all."""
     found = []
-    nans = sum(int(np.count_nonzero(is_nan(bits, order))) for bits, _ in parts)
+    nans = np.count_nonzero(is_nan(bits, order))
     if nans:
-        count = sum(bits.size for bits, _ in parts)
-        headline = f"{title}: {nans} of {count} values are NaN; where they go is not documented"
+        headline = f"{title}: {nans} of {bits.size} values are NaN; where they go is not documented"
         found.append(Finding("SORT-NAN", Severity.WARNING, headline, ASSUMED[:1], "Replace NaNs before sorting."))
-    if any(_ties(bits, indices, order) for bits, indices in parts):
+    if not (indices[:, 1:] > indices[:, :-1]).all() and any(
+        depends_on_tie_rule(values, np.broadcast_to(places, values.shape), order)
+        for values, places in zip(blocks_of(bits), blocks_of(indices), strict=True)
+    ):
         headline = f"{title}: equal values whose indices do not ascend; documents disagree on their order"
         mend = "Let the indices ascend within each block of 32."
         found.append(Finding("SORT-TIE", Severity.WARNING, headline, NOTES[:1], mend))
     return found
-
-
-def _ties(bits: np.ndarray, indices: np.ndarray, order: int) -> bool:
-    if np.all(indices[..., 1:] > indices[..., :-1]):
-        return False
-    return bool(depends_on_tie_rule(bits, np.broadcast_to(indices, bits.shape), order))
 
 
 def _repeats(call: SimpleNamespace) -> int:
@@ -93,7 +96,7 @@ def _repeats(call: SimpleNamespace) -> int:
 def _extent(call: SimpleNamespace) -> dict[str, Bytes]:
     count, size = _repeats(call), call.src0.dtype.size
     return {
-        "dst": Bytes(BLOCK * PAIR_BYTES, ((count, BLOCK * PAIR_BYTES),), np.dtype(np.uint32)),
+        "dst": Bytes(BLOCK * PAIR_BYTES, ((count, BLOCK * PAIR_BYTES),), _U4),
         "src0": Bytes(BLOCK * size, ((count, BLOCK * size),)),
         "src1": Bytes(BLOCK * 4, ((count, BLOCK * 4),)),
     }
@@ -106,7 +109,7 @@ def _watch(core: Core, definition: Definition, args: Sequence[Any], touches: lis
     if dst.region.is_empty():
         return []
     bits = core.view(values.region).view(args[1].dtype.bits_dtype)
-    found = sort_findings(definition.title, [(bits, core.view(indices.region))], order_of(bits))
+    found = sort_findings(definition.title, bits, core.view(indices.region), order_of(bits))
     low, high = dst.region.bounds()
     for name, source in (("src0", values), ("src1", indices)):
         start, end = source.region.bounds()

@@ -7,9 +7,9 @@ include/pto/cpu/TSort32.hpp.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from ascsim.isa.definition import (
     types_of,
 )
 from ascsim.isa.memory_form.fill import set_mask_norm, set_vector_mask, vector_dup
-from ascsim.isa.memory_form.sort import ASSUMED, BLOCK, NOTES, PAIR_BYTES, sort_findings, vbitsort
+from ascsim.isa.memory_form.sort import ASSUMED, BLOCK, NOTES, PAIR_BYTES, blocks_of, sort_findings, vbitsort
 from ascsim.isa.rules import dtype, finding, in_space, row_major, same_dtype
 from ascsim.isa.semantics.order import BF16, F16, F32, SIGNED
 from ascsim.isa.semantics.sort import pack_pairs, sort_blocks
@@ -56,24 +56,29 @@ def pair_columns(kind: DType) -> int:
     return PAIR_BYTES // kind.size
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(NamedTuple):
     """What a call has to do on one profile, from the shapes alone."""
 
-    profile: str
-    size: int
     rows: int
     columns: int
+    size: int
+    chip: bool
     pads: bool
     """The tail is padded in tmp: the four-operand form with columns that are not whole blocks."""
+    copies_row: bool
+    """The whole row is copied to tmp (path A), not the tail block alone (path B)."""
+    blocks: int
+    """Blocks of a row, the padded one included."""
 
     @staticmethod
     def of(call: SimpleNamespace, profile: Profile) -> Work:
         """The work of this call."""
-        rows = call.dst.valid_rows if profile.is_chip else call.src.valid_rows
-        columns = call.src.valid_cols
-        pads = profile.is_chip and call.tmp is not None and columns % BLOCK > 0
-        return Work(profile.name, call.src.dtype.size, rows, columns, pads)
+        columns, size = call.src.valid_cols, call.src.dtype.size
+        if not profile.is_chip:
+            return Work(call.src.valid_rows, columns, size, False, False, False, columns // BLOCK)
+        pads = call.tmp is not None and columns % BLOCK > 0
+        copies = pads and (columns if profile.name == "a2a3" else columns * size) <= COPIED_ROW
+        return Work(call.dst.valid_rows, columns, size, True, pads, copies, columns // BLOCK + pads)
 
     @property
     def tail(self) -> int:
@@ -81,20 +86,9 @@ class Work:
         return self.columns % BLOCK
 
     @property
-    def blocks(self) -> int:
-        """Blocks of a row, the padded one included."""
-        return -(-self.columns // BLOCK) if self.pads else self.columns // BLOCK
-
-    @property
-    def copies_row(self) -> bool:
-        """The whole row is copied to tmp (path A), not the tail block alone (path B)."""
-        width = self.columns if self.profile == "a2a3" else self.columns * self.size
-        return self.pads and width <= COPIED_ROW
-
-    @property
     def pairs(self) -> int:
         """Pairs that each row writes."""
-        return self.columns if self.profile == "cpu" else self.blocks * BLOCK
+        return self.blocks * BLOCK if self.chip else self.columns
 
     @property
     def tmp_bytes(self) -> int:
@@ -145,8 +139,7 @@ def pad_tail(source: np.ndarray, tail: int) -> np.ndarray:
 # Expansion
 
 
-@dataclass(frozen=True)
-class _Rows:
+class _Rows(NamedTuple):
     """The addresses of a call, and the steps on them."""
 
     work: Work
@@ -156,23 +149,26 @@ class _Rows:
     tmp: Pointer | None
     strides: tuple[int, int, int]
     """Bytes from row to row of dst, src and idx; 0 for an index row that all rows share."""
-    barriers: bool
+    chip: str
 
     @staticmethod
     def of(call: SimpleNamespace, profile: Profile) -> _Rows:
-        shared = call.idx.valid_rows == 1
-        strides = (call.dst.row_bytes, call.src.row_bytes, 0 if shared else call.idx.row_bytes)
-        tmp = _pointer(call.tmp, call.src.dtype) if call.tmp is not None else None
-        pointers = (_pointer(call.dst), _pointer(call.src), _pointer(call.idx))
-        return _Rows(Work.of(call, profile), *pointers, tmp, strides, profile.name == "a2a3")
+        dst, src, idx, tmp = call.dst, call.src, call.idx, call.tmp
+        strides = (dst.row_bytes, src.row_bytes, 0 if idx.valid_rows == 1 else idx.row_bytes)
+        scratch = None if tmp is None else Pointer(tmp.space, tmp.address, src.dtype, tmp.name)
+        to, values, indices = [Pointer(tile.space, tile.address, tile.dtype, tile.name) for tile in (dst, src, idx)]
+        return _Rows(Work.of(call, profile), to, values, indices, scratch, strides, profile.name)
 
     def sort(self, first: int, count: int, source: Pointer | None = None) -> list[Step]:
         """Sort ``count`` blocks from number ``first`` on; the values come from ``source``, or from src."""
         dst_row, src_row, idx_row = self.strides
-        values = self.src + first * BLOCK if source is None else source
-        pairs = self.dst._replace(offset=self.dst.offset + first * BLOCK * PAIR_BYTES)
-        args = (pairs, values, self.idx + first * BLOCK, count & 0xFF)
-        return self._step(vbitsort, args, (dst_row, src_row if source is None else 0, idx_row, 0))
+        if source is None:
+            source = self.src + first * BLOCK
+        else:
+            src_row = 0
+        pairs = self.dst._replace(offset=self.dst.offset + first * BLOCK * PAIR_BYTES) if first else self.dst
+        args = (pairs, source, self.idx + first * BLOCK, count & 0xFF)
+        return self._step(vbitsort, args, (dst_row, src_row, idx_row, 0))
 
     def copy(self, first: int, elements: int) -> list[Step]:
         """Copy elements of each row, from block ``first`` on, to the start of tmp: whole 32-byte blocks."""
@@ -184,18 +180,15 @@ class _Rows:
         """Fill the tail in this block of tmp up to 32 elements."""
         assert self.tmp is not None and self.tmp.dtype is not None
         where, kind = self.tmp + block * BLOCK, self.tmp.dtype
-        if self.work.profile == "a5":
+        if self.chip == "a5":
             return self._step(pad_tail, (where, where, self.work.tail), (0, 0, 0))
         value = PADDING[kind].view(kind.numpy)
         return self._step(vector_dup, (where, value, 1, 1, 1, 8, 0), (0,) * 7)
 
     def _step(self, instruction: Any, args: tuple, strides: tuple[int, ...]) -> list[Step]:
-        steps = [Step(instruction, args, self.work.rows, strides)]
-        return [*steps, Step(pipe_barrier, (Pipe.V,), self.work.rows, (0,))] if self.barriers else steps
-
-
-def _pointer(tile: Tile, kind: DType | None = None) -> Pointer:
-    return Pointer(tile.space, tile.address, kind or tile.dtype, tile.name)
+        rows = self.work.rows
+        step = Step(instruction, args, rows, strides)
+        return [step, Step(pipe_barrier, (Pipe.V,), rows, (0,))] if self.chip == "a2a3" else [step]
 
 
 def _row_steps(rows: _Rows) -> list[Step]:
@@ -454,7 +447,7 @@ class TSort32:
         """Sort the parts of each row and lay the pairs side by side."""
         order, rows = _ORDERS[call.src.dtype], arrays[0].shape[0]
         pairs = [np.empty((rows, 0), np.uint32)]
-        for bits, indices in _parts(*arrays):
+        for bits, indices in zip(*map(blocks_of, arrays), strict=True):
             done = pack_pairs(*sort_blocks(bits, np.broadcast_to(indices, bits.shape), order))
             pairs.append(done.reshape(rows, 2 * bits.shape[1] * bits.shape[2]))
         return np.concatenate(pairs, axis=1)
@@ -484,16 +477,4 @@ class TSort32:
             return []
         bits = core.view(call.src.region(work.rows, work.columns)).view(call.src.dtype.bits_dtype)
         indices = core.view(call.idx.region(1 if call.idx.valid_rows == 1 else work.rows, work.columns))
-        return sort_findings(self.title, _parts(bits, indices), _ORDERS[call.src.dtype])
-
-
-def _parts(bits: np.ndarray, indices: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(values, indices) of the whole blocks and of the tail, each with the block as last axis."""
-    whole = bits.shape[1] // BLOCK * BLOCK
-    parts = []
-    if whole:
-        blocks = (-1, whole // BLOCK, BLOCK)
-        parts.append((bits[:, :whole].reshape(blocks), indices[:, :whole].reshape(blocks)))
-    if whole < bits.shape[1]:
-        parts.append((bits[:, None, whole:], indices[:, None, whole:]))
-    return parts
+        return sort_findings(self.title, bits, indices, _ORDERS[call.src.dtype])
