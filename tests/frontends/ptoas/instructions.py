@@ -107,7 +107,7 @@ WEAVE = register("vweave", _VECTORS, lambda a, b: (b, a))
 NORMAL = register("vload_norm", (Out("dst", Sort.VREG, "T"), In("src", Sort.POINTER, "T")), lambda a: a,
                   asm=(Asm("vload"), Asm("vload", (("dist", "NORM"),))))  # fmt: skip
 BROADCAST = register("vload_brc", (Out("dst", Sort.VREG, "T"), In("src", Sort.POINTER, "T")), lambda a: a,
-                     asm=(Asm("vload", (("dist", "BRC"),)),))  # fmt: skip
+                     asm=(Asm("vload", (("dist", "BRC"),)), Asm("vload", (("", "BRC"),))))  # fmt: skip
 STORE_REGISTER = register(
     "vstore", (In("dst", Sort.POINTER, "T"), In("src", Sort.VREG, "T"), In("mask", Sort.MREG)), lambda a, b: a
 )

@@ -108,7 +108,7 @@ def test_what_fits_no_operand_is_left_for_the_rules_to_refuse() -> None:
         ),
         ("pto.set_flag[<PIPE_MTE9>, <PIPE_V>, <EVENT_ID0>]", "'PIPE_MTE9' is not a source; allowed are S, V"),
         ("pto.set_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT>]", "event is a number, as in EVENT_ID0, not 'EVENT'"),
-        ('%x = pto.vload %p[0] {dist = "ODD"} : !pto.ptr<f32, ub> -> !pto.vreg<64xf32>', "no attribute 'dist'"),
+        ('%x = pto.vload %p[0] {dist = "ODD"} : !pto.ptr<f32, ub> -> !pto.vreg<64xf32>', "dist is one of NORM, BRC"),
     ],
 )
 def test_what_means_nothing_is_refused_with_what_is_allowed(text: str, words: str) -> None:
@@ -119,9 +119,55 @@ def test_what_means_nothing_is_refused_with_what_is_allowed(text: str, words: st
 
 
 def test_an_instruction_with_choices_only_lists_them() -> None:
-    with pytest.raises(UserError, match="no form for these attributes; dist is one of BRC"):
+    with pytest.raises(UserError, match=r"pto.vload has no such form; dist is one of BRC; its word is one of BRC"):
         match(call_of('%x = pto.vload %p[0] {dist = "ODD"} : !pto.ptr<f32, ub> -> !pto.vreg<64xf32>'),
               isa.registry(isa.BROADCAST), "a5")  # fmt: skip
+
+
+def definition(name: str, *operands: Any, **record: Any) -> Any:
+    return isa.register(name, operands, lambda *_: None, **record)
+
+
+OUT, IN = isa.Out("dst", isa.Sort.VREG, "T"), isa.In("src", isa.Sort.VREG, "T")
+BY_OPERAND = [
+    definition("vfill", OUT, IN, isa.In("mask", isa.Sort.MREG)),
+    definition("vfills", OUT, isa.Scalar("value", "T"), isa.In("mask", isa.Sort.MREG), asm=(isa.Asm("vfill"),)),
+    definition("vfill1", OUT, IN, asm=(isa.Asm("vfill", (), ("src", "_")),)),
+]
+
+
+@pytest.mark.parametrize(
+    ("operands", "number"), [("%v, %m : V, M", 0), ("%s, %m : f32, M", 1), ("%v, %v : V, V", 2), ("%p : P", 0)]
+)
+def test_the_operands_choose_among_definitions_of_one_name(operands: str, number: int) -> None:
+    text = f"%x = pto.vfill {operands} -> V".replace("V", "!pto.vreg<64xf32>").replace("M", "!pto.mask<b32>")
+    found = match(call_of(text.replace("P", "!pto.ptr<f32, ub>")), isa.registry(*BY_OPERAND), "a5")
+    assert found.definition is BY_OPERAND[number]
+    assert found.fits == ("P" not in operands)
+    assert len(found.sources) == (1 if number == 2 or not found.fits else 2)
+
+
+def test_a_spelling_may_have_its_own_order_and_element_sizes() -> None:
+    order = ("src", "dst")
+    store = (isa.Out("dst", isa.Sort.POINTER, "T"), IN, isa.Scalar("offset", "T", optional=True, default=0))
+    wide = definition("wide", *store, asm=(isa.Asm("put", (("dist", "B32"),), order, (4,)),))
+    narrow = definition("narrow", *store, asm=(isa.Asm("put", (("dist", "B32"),), order, (1, 2)),))
+    text = 'pto.put %v, %p[%i] {dist = "B32"} : !pto.vreg<64xf32>, !pto.ptr<f32, ub>'
+    found = match(call_of(text), isa.registry(narrow, wide), "a5")
+    assert found.definition is wide
+    assert found.reader()(("register", "pointer", 7)) == ("pointer", "register", 7)
+    assert match(call_of(text.replace("%i", "4")), isa.registry(wide), "a5").reader()(("r", "p")) == ("p", "r", 4)
+    with pytest.raises(UserError, match=r"pto.put has no such form; dist is one of B32"):
+        match(call_of(text), isa.registry(narrow), "a5")
+
+
+def test_an_attribute_may_select_by_being_there() -> None:
+    plain = definition("a", OUT, IN, asm=(isa.Asm("x"),))
+    marked = definition("b", OUT, IN, asm=(isa.Asm("x", (("post_update", ""),)),))
+    registry = isa.registry(plain, marked)
+    text = "%x = pto.x %v {post_update} : !pto.vreg<64xf32> -> !pto.vreg<64xf32>"
+    assert match(call_of(text), registry, "a5").definition is marked
+    assert match(call_of(text.replace(" {post_update}", "")), registry, "a5").definition is plain
 
 
 def test_a_definition_of_the_profile_goes_first() -> None:

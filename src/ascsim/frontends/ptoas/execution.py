@@ -246,6 +246,8 @@ class Executor:
         return Bound(part)
 
     def _tile_view(self, call: Call) -> Bound:
+        if not call.result_types and len(call.given("outs")) == 1:  # in destination form the view is bound to outs
+            return Bound(lambda values: replace(values[-1], address=values[0].address), (len(call.operand_types) - 1,))
         spec = _tile_spec(call)
         shape = tile_of(spec, call.result_names[0])
         rows, cols = _getter(call, "", 1), _getter(call, "", 2)
@@ -269,6 +271,22 @@ class Executor:
             return replace(
                 whole, address=first, rows=whole.rows - row(values), valid_rows=rows, valid_cols=cols, name=name
             )
+
+        return Bound(sub)
+
+    def _sub_view(self, call: Call) -> Bound:
+        if not isinstance(call.operand_types[0], TileType):
+            return self._partition(call)
+        shape, name = tile_of(_tile_spec(call)), call.result_names[0]
+        row, col = _getter(call, "", 1), _getter(call, "", 2)
+        if row is None or col is None:
+            raise UserError("pto.subview takes a tile, a row and a column", call.site)
+
+        def sub(values: tuple[Any, ...]) -> Tile:
+            whole: Tile = values[0]
+            first, rows = whole.byte_of(row(values), col(values)), whole.rows - row(values)
+            valid_rows, valid_cols = shape.valid_rows, shape.valid_cols
+            return replace(whole, address=first, rows=rows, valid_rows=valid_rows, valid_cols=valid_cols, name=name)
 
         return Bound(sub)
 
@@ -322,7 +340,7 @@ _STRUCTURES: dict[str, Callable[[Executor, Call], Bound]] = {
     "tassign": Executor._assign,
     "make_tensor_view": Executor._tensor_view,
     "partition_view": Executor._partition,
-    "subview": Executor._partition,
+    "subview": Executor._sub_view,
     "treshape": Executor._tile_view,
     "bitcast": Executor._tile_view,
     "bind_tile": Executor._tile_view,

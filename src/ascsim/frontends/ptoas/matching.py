@@ -11,7 +11,7 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -30,7 +30,7 @@ from ascsim.frontends.ptoas.types import (
     Word,
     is_scalar,
 )
-from ascsim.isa.definition import Definition, Operand, Registry, Role, Sort
+from ascsim.isa.definition import Asm, Definition, Operand, Registry, Role, Sort
 
 Values = tuple[Any, ...]
 
@@ -44,6 +44,8 @@ class Match:
 
     definition: Definition
     sources: tuple[Any, ...]
+    fits: bool = True
+    """False where an operand is missing, left over or of another kind, for the definition's rules to refuse."""
 
     def reader(self) -> Callable[[Values], Values]:
         """The function that makes the definition's arguments of an instruction's values."""
@@ -70,51 +72,81 @@ def _value(source: Any) -> Callable[[Values], Any]:
 def match(call: Call, registry: Registry, profile: str) -> Match:
     """The definition that ``call`` means on the profile, and its arguments.
 
-    Where several definitions share the name, the attributes and words select, then the operands. One that does not fit
-    is returned when none does, so that its rules say what is wrong.
+    Where several definitions share the name, the attributes, words and element sizes select, then the operands. One
+    that does not fit is returned when none does, so that its rules say what is wrong.
 
     Raises:
         UserError: no definition has the name, or an attribute or word means nothing to it.
     """
-    selected = _selected(call, registry)
-    selected.sort(key=lambda found: profile not in found[0].profiles)
-    problems = []
-    for definition, used in selected:
-        filled = _fill(call, definition, used)
-        if isinstance(filled, Match):
+    problems: list[str] = []
+    misfits: list[Match] = []
+    for spelled in _selected(call, registry, profile):
+        filled = _fill(call, spelled)
+        if isinstance(filled, str):
+            problems.append(filled)
+        elif filled.fits:
             return filled
-        problems.append(filled)
+        else:
+            misfits.append(filled)
+    if misfits:
+        return misfits[0]
     raise UserError(problems[0], call.site)
 
 
-def _selected(call: Call, registry: Registry) -> list[tuple[Definition, frozenset[str]]]:
-    """The definitions that the name and the words select, each with the words and attributes that did so."""
+@dataclass(frozen=True)
+class _Spelled:
+    """A definition by one of its spellings, and the attributes and words of the text that the spelling has."""
+
+    definition: Definition
+    spelling: Asm
+    attributes: frozenset[str]
+    words: frozenset[str]
+
+
+def _selected(call: Call, registry: Registry, profile: str) -> list[_Spelled]:
+    """The definitions that the name, attributes, words and element sizes select, the profile's own first."""
     named = registry.by_asm.get(call.name)
     if not named:
         close = difflib.get_close_matches(call.name, registry.by_asm, 1, 0.75)
         hint = f"; did you mean pto.{close[0]}?" if close else "; 'ascsim isa' lists what is"
         raise UserError(f"pto.{call.name} is not implemented{hint}", call.site)
     words = {str(_text(v)) for v in call.given() if not isinstance(v, Ref)}
-    found: list[tuple[Definition, frozenset[str]]] = []
-    choices: dict[str, set[str]] = {}
+    found: list[_Spelled] = []
     for definition in dict.fromkeys(named):
         for spelling in definition.asm:
-            if spelling.name != call.name:
+            if spelling.name != call.name or not _sizes_agree(spelling, call):
                 continue
-            used = set()
-            for key, value in spelling.attributes:
-                choices.setdefault(key, set()).add(value)
-                if _text(call.attributes.get(key)) == value:
-                    used.add(key)
-                elif value in words:
-                    used.add(value)
-            if len(used) == len(spelling.attributes):
-                found.append((definition, frozenset(used)))
-    if not found:
-        listing = "; ".join(f"{key} is one of {', '.join(sorted(values))}" for key, values in choices.items())
-        raise UserError(f"pto.{call.name} has no form for these attributes; {listing}", call.site)
-    most = max(len(used) for _, used in found)
-    return [(definition, used) for definition, used in found if len(used) == most]
+            keys = frozenset(k for k, v in spelling.attributes if k and _says(call.attributes.get(k), v))
+            said = frozenset(v for k, v in spelling.attributes if not k and v in words)
+            if len(keys) + len(said) == len(spelling.attributes):
+                found.append(_Spelled(definition, spelling, keys, said))
+    selecting = {key for d in named for s in d.asm if s.name == call.name for key, _ in s.attributes}
+    unknown = any(key in selecting and not any(key in s.attributes for s in found) for key in call.attributes)
+    if not found or unknown:
+        raise UserError(f"pto.{call.name} has no such form; {_choices(named, call.name)}", call.site)
+    most = max(len(s.spelling.attributes) for s in found)
+    best = [s for s in found if len(s.spelling.attributes) == most]
+    return sorted(best, key=lambda s: profile not in s.definition.profiles)
+
+
+def _says(given: Any, wanted: str) -> bool:
+    """Does an attribute have that value? ``""`` is one that is there without a value."""
+    return given is True if not wanted else _text(given) == wanted
+
+
+def _sizes_agree(spelling: Asm, call: Call) -> bool:
+    kinds = [k for k in (*call.result_types, *call.operand_types) if isinstance(k, VectorRegisterType | PointerType)]
+    return not spelling.sizes or not kinds or kinds[0].data.dtype.size in spelling.sizes
+
+
+def _choices(definitions: Sequence[Definition], name: str) -> str:
+    """What the spellings of a name let one choose."""
+    choices: dict[str, dict[str, None]] = {}
+    for definition in definitions:
+        for spelling in definition.asm:
+            for key, value in spelling.attributes if spelling.name == name else ():
+                choices.setdefault(key, {})[value or "present"] = None
+    return "; ".join(f"{key or 'its word'} is one of {', '.join(values)}" for key, values in choices.items())
 
 
 def _text(value: Any) -> Any:
@@ -122,29 +154,78 @@ def _text(value: Any) -> Any:
     return value.text if isinstance(value, Word | Flag) else value
 
 
-def _fill(call: Call, definition: Definition, used: frozenset[str]) -> Match | str:
-    """The arguments of ``definition``; a sentence where the text has something that no operand takes."""
-    filled: dict[str, Any] = {}
-    left: list[Any] = []
-    for keyword, arguments in sorted(call.arguments.items(), key=lambda item: item[0] != "outs"):
-        wanted = [o for o in definition.inputs if _may_stand(o, keyword)]
-        for argument in arguments:
-            if not isinstance(argument.value, Ref) and str(_text(argument.value)) in used:
+@dataclass
+class _Filling:
+    """The operands of one spelling as they are filled."""
+
+    call: Call
+    spelled: _Spelled
+    filled: dict[str, Any] = field(default_factory=dict)
+    left: list[Any] = field(default_factory=list)
+    fits: bool = True
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """The operands that the text gives values for."""
+        return self.spelled.definition.inputs
+
+    def take(self, keyword: str, arguments: Sequence[Argument]) -> None:
+        """Give what stands under a keyword its operands: in the spelling's order, or by what each thing is."""
+        given = [a for a in arguments if _is_operand(a) or str(_text(a.value)) not in self.spelled.words]
+        order = self.spelled.spelling.order if not keyword else ()
+        if order and len(given) != len(order):
+            self.fits = False
+        wanted = [o for o in self.inputs if _may_stand(o, keyword)]
+        for number, argument in enumerate(given):
+            if number < len(order) and order[number] == "_":
                 continue
-            place = _place(argument, wanted, filled, call) or _place(argument, definition.inputs, filled, call)
-            source = argument
-            if place is None:
-                left.append(source)
+            if number < len(order):
+                place = next(o for o in self.inputs if o.name == order[number])
+                self.fits = self.fits and _takes(place, argument.value, self.call.operand_types)
+                self.put(place, argument)
             else:
-                filled[place.name] = _literal(place, source.value, call) if _is_literal(source) else source
+                found = self.free(argument, wanted) or self.free(argument, self.inputs)
+                if found is None:
+                    self.left.append(argument if _is_operand(argument) else _text(argument.value))
+                else:
+                    self.put(found, argument)
+
+    def free(self, argument: Argument, wanted: Sequence[Operand]) -> Operand | None:
+        """The first free operand that takes a thing of this kind."""
+        for operand in wanted:
+            if operand.name not in self.filled and _takes(operand, argument.value, self.call.operand_types):
+                return operand
+        return None
+
+    def put(self, place: Operand, argument: Argument) -> None:
+        """Fill an operand. A pointer's subscript goes to the definition's ``offset``, which counts in its own unit."""
+        if argument.subscripts and "offset" not in self.filled and any(o.name == "offset" for o in self.inputs):
+            offset = argument.subscripts[0]
+            self.filled["offset"] = Argument(offset) if isinstance(offset, Ref) else offset
+            argument = Argument(argument.value)
+        self.filled[place.name] = argument if _is_operand(argument) else _literal(place, argument.value, self.call)
+
+
+def _fill(call: Call, spelled: _Spelled) -> Match | str:
+    """The arguments of a definition; a sentence where the text has an attribute that means nothing to it."""
+    definition = spelled.definition
+    filling = _Filling(call, spelled)
+    for keyword, arguments in sorted(call.arguments.items(), key=lambda item: item[0] != "outs"):
+        filling.take(keyword, arguments)
     for key, value in call.attributes.items():
-        if key in used:
+        if key in spelled.attributes:
             continue
-        place = _attribute_place(key, value, definition.inputs, filled)
+        place = _attribute_place(key, value, definition.inputs, filling.filled)
         if place is None:
             return f"pto.{call.name} has no attribute '{key}'; its operands are {_operand_list(definition)}"
-        filled[place.name] = _literal(place, value, call)
-    return Match(definition, _in_order(definition.inputs, filled, left, call))
+        filling.filled[place.name] = _literal(place, value, call)
+    is_whole = all(o.optional or o.name in filling.filled for o in definition.inputs)
+    sources = _in_order(definition.inputs, filling.filled, filling.left)
+    return Match(definition, sources, filling.fits and is_whole and not filling.left)
+
+
+def _is_operand(argument: Argument) -> bool:
+    return isinstance(argument.value, Ref)
 
 
 def _may_stand(operand: Operand, keyword: str) -> bool:
@@ -156,18 +237,6 @@ def _may_stand(operand: Operand, keyword: str) -> bool:
         case "":
             return True
     return operand.name == keyword
-
-
-def _is_literal(argument: Argument) -> bool:
-    return not isinstance(argument.value, Ref)
-
-
-def _place(argument: Argument, wanted: Sequence[Operand], filled: dict[str, Any], call: Call) -> Operand | None:
-    """The first free operand that takes a thing of this kind."""
-    for operand in wanted:
-        if operand.name not in filled and _takes(operand, argument.value, call.operand_types):
-            return operand
-    return None
 
 
 _SORTS: dict[Sort, tuple[type, ...]] = {
@@ -221,21 +290,17 @@ def _literal(operand: Operand, value: Any, call: Call) -> Any:
     return word
 
 
-def _in_order(operands: Sequence[Operand], filled: dict[str, Any], left: list[Any], call: Call) -> tuple[Any, ...]:
+def _in_order(operands: Sequence[Operand], filled: dict[str, Any], left: list[Any]) -> tuple[Any, ...]:
     """The sources in the definition's order; what found no place fills the gaps, so that the rules can name it."""
     remaining = iter(left)
     sources: list[Any] = []
     for operand in operands:
         if operand.name in filled:
             sources.append(filled[operand.name])
-        elif operand.optional:
-            sources.append(operand.default)
         else:
-            sources.append(next(remaining, _MISSING))
+            sources.append(operand.default if operand.optional else next(remaining, _MISSING))
     sources += list(remaining)
-    while sources and sources[-1] is _MISSING:
-        sources.pop()
-    while len(sources) <= len(operands) and sources and _is_default(operands[len(sources) - 1], sources[-1]):
+    while sources and (sources[-1] is _MISSING or _is_default(operands, len(sources) - 1, sources[-1])):
         sources.pop()
     return tuple(None if s is _MISSING else s for s in sources)
 
@@ -243,8 +308,8 @@ def _in_order(operands: Sequence[Operand], filled: dict[str, Any], left: list[An
 _MISSING = object()
 
 
-def _is_default(operand: Operand, source: Any) -> bool:
-    return operand.optional and source is operand.default
+def _is_default(operands: Sequence[Operand], number: int, source: Any) -> bool:
+    return number < len(operands) and operands[number].optional and source is operands[number].default
 
 
 def _operand_list(definition: Definition) -> str:
