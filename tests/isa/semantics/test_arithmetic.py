@@ -68,6 +68,15 @@ def test_float_maximum_and_minimum_of_every_special_pair():
 
 
 @settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1)), min_size=1))
+def test_add_with_carry(pairs):
+    x, y = (np.array(side, np.uint32) for side in zip(*pairs, strict=True))
+    carry, total = a.add_with_carry(x, y)
+    assert total.dtype == np.uint32
+    assert [int(t) + (int(c) << 32) for c, t in zip(carry, total, strict=True)] == [p + q for p, q in pairs]
+
+
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(width=32), st.floats(width=32)), min_size=1, max_size=80))
 def test_float_maximum_of_any(pairs):
     x, y = (np.array(side, np.float32) for side in zip(*pairs, strict=True))
@@ -134,6 +143,7 @@ def test_compiled(agrees):
     x, y = random.integers(-(2**31), 2**31, (2, 64)).astype(np.int32)
     for function in (a.add, a.subtract, a.multiply, a.maximum, a.minimum):
         agrees(function, x, y)
+    agrees(a.add_with_carry, x.view(np.uint32), y.view(np.uint32))
     for function in (a.negate, a.absolute):
         agrees(function, random.integers(-128, 128, 256).astype(np.int8))
         agrees(function, SPECIAL[~np.isnan(SPECIAL)])

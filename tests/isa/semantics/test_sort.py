@@ -62,6 +62,13 @@ def test_zeros_are_equal_and_keep_their_sign():
     assert got_bits.tolist() == [[0x3C00, 0, 0x8000, 0x8000, 0], [0x8000, 0, 0x8000, 0, 0xBC00]]
 
 
+@pytest.mark.parametrize("kind", KINDS[:3])
+def test_zeros_share_a_rank(kind):
+    order, dtype = kind
+    ranks = value_rank(bits_of([-0.0, 0.0, 1.0, -1.0], dtype), order)
+    assert ranks[0] == ranks[1] and ranks[3] < ranks[1] < ranks[2]
+
+
 def test_negative_nan_is_last_and_positive_nan_first():
     bits = np.array([0x7F800000, 0xFFC00000, 0x7FC00001, 0xFF800000, 0x7FC00000], np.uint32)
     got_bits, got_indices = sort_blocks(bits, np.arange(5, dtype=np.uint32), F32)

@@ -157,8 +157,8 @@ def float_to_int(x: np.ndarray, mode: int, saturate: bool, low: int, high: int) 
     if mode in (NONE, ODD):
         mode = TRUNC
     whole = round_to_integer(x, mode)
-    beyond = np.float64(high) + 1.0
-    span = beyond - np.float64(low)
+    beyond = high + 1.0
+    span = beyond - low
     if not saturate:
         finite = np.abs(whole) < np.inf
         wrapped = np.fmod(np.where(finite, whole, 0.0), span)
@@ -174,8 +174,8 @@ def float_to_int(x: np.ndarray, mode: int, saturate: bool, low: int, high: int) 
 def float_to_int_by_way_of_i32(x: np.ndarray, mode: int, low: int, high: int) -> np.ndarray:
     """float32 to a narrow integer type as TCVT does without saturation: saturated to int32, then its low bits.
 
-    So an infinity gives -1 or 0 where one instruction gives a limit. Source: the ``NonSatTorch`` paths of TCvt.hpp
-    (a2a3 and a5) for f32 to i16, f16 to i16 and f16 to i8.
+    So an infinity gives -1 or 0 where one instruction gives a limit. Source: TCvt.hpp for f32 to i16, f16 to i16 and
+    f16 to i8; on a5 always, on a2a3 in the forms with tmp (without it, one instruction converts).
     """
     return int_to_int(float_to_int(x, mode, True, -(2**31), 2**31 - 1), False, low, high)
 
