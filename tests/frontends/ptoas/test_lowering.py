@@ -199,7 +199,7 @@ def test_an_undefined_result_is_told_at_its_place(body: str, words: str) -> None
 
 # Functions
 
-HELPERS = """
+FUNCTIONS = """
 func.func @twice(%x: i32) -> i32 {
   %r = arith.addi %x, %x : i32
   return %r : i32
@@ -214,7 +214,7 @@ func.func @main(%x: i32) -> i32 {
 
 
 def test_functions_call_each_other() -> None:
-    assert lower(parse_text(HELPERS), Recorder(lambda *_: None)).run(5) == (20,)
+    assert lower(parse_text(FUNCTIONS), Recorder(lambda *_: None)).run(5) == (20,)
 
 
 def test_a_recursion_returns_and_an_endless_one_is_stopped() -> None:
@@ -242,7 +242,7 @@ func.func @down(%x: i32) -> i32 {
 
 
 def test_the_function_to_launch() -> None:
-    module = parse_text(HELPERS)
+    module = parse_text(FUNCTIONS)
     assert lower(module, Recorder(lambda *_: None)).name == "main"
     assert lower(module, Recorder(lambda *_: None), "twice").run(4) == (8,)
     with pytest.raises(UserError, match=r"no function @third; the functions are twice, main"):
@@ -398,7 +398,7 @@ func.func @k(%c: index) {
     with pytest.raises(UserError, match="4 things in this file cannot be run") as caught:
         lower(module, handler)
     assert "memref.alloc is not implemented" in caught.value.message
-    assert not_implemented(parse_text(HELPERS), handler) == []
+    assert not_implemented(parse_text(FUNCTIONS), handler) == []
 
 
 def test_one_thing_that_cannot_run_is_told_alone() -> None:

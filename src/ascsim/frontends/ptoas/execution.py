@@ -103,7 +103,7 @@ class Placement:
 class Executor:
     """A :class:`~ascsim.frontends.ptoas.lowering.Handler` that issues to the machine of the launch it is given."""
 
-    def __init__(self, profile: Profile, registry: Registry, kind: str = "") -> None:
+    def __init__(self, profile: Profile, registry: Registry) -> None:
         self.profile = profile
         self.registry = registry
         self.placement = Placement(profile)
