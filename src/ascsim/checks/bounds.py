@@ -1,0 +1,379 @@
+"""Bounds and alignment: which bytes were touched that are not there, to the byte.
+
+Judged are the bytes an instruction touched, never the declaration of a tile: a tile that reaches beyond a memory harms
+nobody while no instruction touches that part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ascsim.checks.context import Context, Found
+from ascsim.checks.naming import Tiles, describe, plural, space_name, tile_bytes
+from ascsim.checks.spans import Intervals, common, extent, touched, within
+from ascsim.diagnostics import CATALOGUE, Severity
+from ascsim.machine.trace import Mode
+from ascsim.machine.words import Space
+
+_CHUNK = 4096
+"""Accesses looked at together: their records stay in the processor's cache over all tests."""
+_FAR = np.iinfo(np.int64).max
+_ALIGNMENTS = (1 << np.arange(64, dtype=np.uint64)).astype(np.int64) - 1
+
+CATALOGUE.add(
+    "B001", Severity.ERROR, "Access outside a memory",
+    "An instruction touched bytes beyond the end (or before the start) of a memory of the core. On a chip the core stops "
+    "with an address error, or the access wraps around and destroys other data.\n\n"
+    "The report names the first byte outside and the element of the tile it belongs to. Make the tile smaller, move it "
+    "down (its TASSIGN or addr), or give it fewer valid rows; what counts is the bytes touched, and some instructions "
+    "touch whole blocks of 32 elements.\n\n"
+    "Example: 64 float at UB 0x2ff80 on a chip with 192 KiB of UB end 128 bytes beyond it.",
+)  # fmt: skip
+CATALOGUE.add(
+    "B002", Severity.ERROR, "Misaligned access",
+    "An instruction's operand begins at an address that is not a multiple of what the instruction needs (32 bytes in UB "
+    "for most). On a chip this is an address error, or the low bits are dropped and other bytes are touched.\n\n"
+    "Move the tile or buffer to a multiple of the alignment, or use an instruction for unaligned data.\n\n"
+    "Example: a float tile at UB 0x1010; tiles of one row of 4 float each need 8 columns to keep the next row aligned.",
+)  # fmt: skip
+CATALOGUE.add(
+    "B003", Severity.WARNING, "Access to reserved bytes",
+    "The top of this memory belongs to the system by default (on the Ascend 950, the last 8 KiB of UB: stack of vector "
+    "functions, and the runtime). The chip does not stop the access, but what it finds there may change under it.\n\n"
+    "Keep tiles and buffers below the reserved bytes, unless the kernel is built without them.",
+)  # fmt: skip
+CATALOGUE.add(
+    "B004", Severity.ERROR, "Access to GM outside every allocation",
+    "A transfer touched bytes of global memory that belong to no allocation, or went from one into the next. On a chip "
+    "this is an address error, or it destroys another tensor in silence.\n\n"
+    "Compare shape and strides of the global tensor with what was allocated, and the offset of the last block with the "
+    "tensor's end. The report names the nearest allocation.\n\n"
+    "Example: `and is 33 bytes after the allocation x of 4096 bytes` - the last row is one element too far.",
+)  # fmt: skip
+CATALOGUE.add(
+    "B005", Severity.NOTE, "Bytes beyond a tile, in another tile",
+    "An instruction touched bytes beyond the end of its operand's tile, and they belong to another tile of the kernel. "
+    "It may be meant (one tile as a window on several); if not, the other tile's data is destroyed or read by mistake.\n\n"
+    "Give the first tile the columns or rows that the instruction touches, or move the other.",
+)  # fmt: skip
+
+
+class _Suspects(NamedTuple):
+    """Numbers of accesses that need a closer look, by what for."""
+
+    outside: np.ndarray
+    misaligned: np.ndarray
+    beyond_tile: np.ndarray
+    in_gm: np.ndarray
+
+
+def check(context: Context) -> Iterator[Found]:
+    """Findings of bytes outside memories and allocations, and of misaligned operands."""
+    tiles = Tiles(context.trace)
+    suspects = _suspects(context, tiles)
+    faults = {note.get("row") for note in context.trace.noted("fault")}  # told when the run stopped
+    outside = [n for n in suspects.outside.tolist() if int(context.trace.row_of_access[n]) not in faults]
+    yield from _each(context, np.array(outside, np.int64), lambda n: _outside(context, tiles, n))
+    yield from _each(context, suspects.misaligned, lambda n: _misaligned(context, tiles, n))
+    yield from _each(context, suspects.beyond_tile, lambda n: _beyond_tile(context, tiles, n))
+    allocations = _Allocations(context)
+    yield from _each(context, allocations.strangers(suspects.in_gm), lambda n: _stranger(context, allocations, tiles, n))
+
+
+def _suspects(context: Context, tiles: Tiles) -> _Suspects:
+    """One pass over all accesses, a chunk at a time, that lets everything ordinary go by."""
+    accesses, profile = context.trace.accesses, context.profile
+    floor, ceiling = np.zeros(256, np.int64), np.full(256, _FAR)
+    floor[[Space.GM, Space.STATE]] = -_FAR
+    for name, limits in profile.spaces.items():
+        if name != Space.GM.name:
+            ceiling[Space[name]] = limits.capacity - limits.reserved
+    ends = _tile_ends(context) if tiles.all else None
+    by_address = _ByAddress(tiles) if tiles.all else None
+    found: tuple[list[np.ndarray], ...] = ([], [], [], [])
+    for at in range(0, len(accesses), _CHUNK):
+        chunk = accesses[at : at + _CHUNK]
+        space, low = chunk["space"], chunk["start"]
+        misaligned = low & _ALIGNMENTS[chunk["align"]]
+        if (chunk["n1"] | chunk["n2"] | chunk["n3"]).max() == 1:
+            high = low + chunk["length"]
+        else:
+            low, high = extent(chunk)
+        outside = (high > ceiling[space]) | (low < floor[space])
+        for list_, mask in zip(found, (outside, misaligned, None, space == Space.GM), strict=True):
+            if mask is not None and mask.any():
+                list_.append(at + np.flatnonzero(mask))
+        if ends is not None and by_address is not None:
+            end = ends[chunk["object"]]
+            nameless = np.flatnonzero(end == 0)
+            end[nameless] = by_address.end(space[nameless], chunk["start"][nameless])
+            beyond = high > end
+            if beyond.any():
+                found[2].append(at + np.flatnonzero(beyond))
+    joined = [np.concatenate(parts) if parts else np.zeros(0, np.int64) for parts in found]
+    return _Suspects(*joined)
+
+
+def _tile_ends(context: Context) -> np.ndarray:
+    """For each object number, where its tile ends; 0 where its end must be looked up by address or is not known."""
+    ends = np.zeros(len(context.trace.objects) + 1, np.int64)
+    for number, data in enumerate(context.trace.objects, start=1):
+        is_tile = data.get("type") == "tile" and data.get("address", -1) >= 0
+        ends[number] = tile_bytes(data)[1] if is_tile else _FAR
+    return ends
+
+
+class _ByAddress:
+    """Where the tile that holds a byte ends, for accesses that name no object; far away where none does.
+
+    Of several tiles in one place, the one that reaches farthest counts: it may be the one that is meant.
+    """
+
+    def __init__(self, tiles: Tiles) -> None:
+        self._tables: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        for space in {tile["space"] for tile in tiles.all}:
+            spans = sorted(tile_bytes(tile) for tile in tiles.all if tile["space"] == space)
+            begins, ends = (np.array(side, np.int64) for side in zip(*spans, strict=True))
+            self._tables[space] = (begins, np.maximum.accumulate(ends))
+
+    def end(self, space: np.ndarray, start: np.ndarray) -> np.ndarray:
+        ends = np.full(len(start), _FAR)
+        for number, (begins, farthest) in self._tables.items():
+            here = np.flatnonzero(space == number)
+            index = np.searchsorted(begins, start[here], side="right") - 1
+            reach = np.where(index >= 0, farthest[np.maximum(index, 0)], 0)
+            ends[here] = np.where(reach > start[here], reach, _FAR)
+        return ends
+
+
+def _each(context: Context, numbers: np.ndarray, tell: Callable[[int], Found | None]) -> Iterator[Found]:
+    """One finding for each instruction (by site), operand and object among the accesses, counted."""
+    if not len(numbers):
+        return
+    trace = context.trace
+    records, roots = trace.accesses[numbers], context.roots(trace.row_of_access[numbers])
+    columns = [trace.rows[name][roots].astype(np.int64) for name in ("site", "mnemonic")]
+    columns += [records[name].astype(np.int64) for name in ("mode", "operand", "object", "space")]
+    _, kind = np.unique(np.stack(columns), axis=1, return_inverse=True)
+    kind = kind.ravel()
+    count = np.bincount(kind)
+    told: set[int] = set()
+    for number, which in zip(numbers.tolist(), kind.tolist(), strict=True):
+        if which in told:
+            continue
+        found = tell(number)  # None where a closer look clears it: the next of its kind is looked at
+        if found is not None:
+            told.add(which)
+            yield replace(found, count=int(count[which]))
+
+
+def _place(context: Context, tiles: Tiles, number: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    row = int(context.trace.row_of_access[number])
+    name = tiles.name(number)
+    return (row,), (f"{_verb(context, number)}{f' of {name}' if name else ''} by {context.name(context.root(row))}",)
+
+
+def _verb(context: Context, number: int) -> str:
+    return "write" if context.trace.accesses["mode"][number] == Mode.WRITE else "read"
+
+
+def _key(context: Context, number: int) -> tuple[int, ...]:
+    access = context.trace.accesses[number]
+    return int(access["space"]), int(access["mode"]), int(access["operand"]), int(access["object"])
+
+
+def _notes(context: Context, tiles: Tiles, number: int, byte: int) -> tuple[str, ...]:
+    row = int(context.trace.row_of_access[number])
+    position = tiles.position(number, byte)
+    return tuple(text for text in (f"the byte is {position}" if position else "", context.step(row)) if text)
+
+
+def _size(intervals: Intervals) -> int:
+    return sum(high - low for low, high in intervals)
+
+
+def _outside(context: Context, tiles: Tiles, number: int) -> Found | None:
+    access = context.trace.accesses[number]
+    name = space_name(int(access["space"]))
+    limits = context.profile.spaces.get(name)
+    if limits is None:
+        return None
+    bytes_touched = touched(context.trace, number)
+    rows, whats = _place(context, tiles, number)
+    verb = _verb(context, number)
+    before = within(bytes_touched, -_FAR, 0)
+    beyond = within(bytes_touched, limits.capacity, _FAR)
+    if before or beyond:
+        first = (before or beyond)[0][0]
+        size = _size(before) + _size(beyond)
+        reach = (
+            f"{plural(beyond[-1][1] - limits.capacity, 'byte')} beyond the end" if not before
+            else f"{plural(-first, 'byte')} before the start"
+        )  # fmt: skip
+        return Found(
+            "B001", Severity.ERROR,
+            f"illegal {verb} of {plural(size, 'byte')} at {name} {_hex(first)}, {reach} of {name} ({limits.capacity} bytes)",
+            rows, whats, _notes(context, tiles, number, first),
+            "Move the operand, or make it smaller, so that all bytes it touches lie in the memory.",
+            key=_key(context, number),
+        )  # fmt: skip
+    reserved = within(bytes_touched, limits.capacity - limits.reserved, limits.capacity)
+    if not reserved:
+        return None
+    return Found(
+        "B003", Severity.WARNING,
+        f"{verb} of {plural(_size(reserved), 'byte')} at {name} {_hex(reserved[0][0])}, in the {limits.reserved} bytes at the "
+        f"top of {name} that are reserved",
+        rows, whats, _notes(context, tiles, number, reserved[0][0]),
+        f"Keep operands below {name} {limits.capacity - limits.reserved:#x}.", key=_key(context, number),
+    )  # fmt: skip
+
+
+def _hex(byte: int) -> str:
+    return f"-{-byte:#x}" if byte < 0 else f"{byte:#x}"
+
+
+def _misaligned(context: Context, tiles: Tiles, number: int) -> Found:
+    access = context.trace.accesses[number]
+    rows, whats = _place(context, tiles, number)
+    start, align, name = int(access["start"]), 1 << int(access["align"]), space_name(int(access["space"]))
+    size = _size(touched(context.trace, number))
+    lower = start // align * align
+    return Found(
+        "B002", Severity.ERROR, f"misaligned access: {_verb(context, number)} of {plural(size, 'byte')} at {name} {_hex(start)}",
+        rows, whats, (f"the address must be a multiple of {align}", *_notes(context, tiles, number, start)),
+        f"Use {name} {_hex(lower)} or {_hex(lower + align)}.", key=_key(context, number),
+    )  # fmt: skip
+
+
+def _beyond_tile(context: Context, tiles: Tiles, number: int) -> Found | None:
+    """A note where the bytes beyond the operand's tile belong to a tile that has no part in the operand's own place."""
+    access = context.trace.accesses[number]
+    space, start = int(access["space"]), int(access["start"])
+    named = tiles.of(number) if access["object"] else None
+    own = [named] if named else tiles.containing(space, start)
+    if not own:
+        return None
+    end = max(tile_bytes(tile)[1] for tile in own)
+    begin = min(tile_bytes(tile)[0] for tile in own)
+    over = within(touched(context.trace, number), end, _FAR)
+    for tile in tiles.all:
+        low, high = tile_bytes(tile)
+        if tile["space"] != space or (low < end and high > begin):
+            continue
+        hit = common(over, [(low, high)])
+        if hit:
+            rows, whats = _place(context, tiles, number)
+            return Found(
+                "B005", Severity.NOTE,
+                f"{_verb(context, number)} of {plural(_size(over), 'byte')} beyond {describe(own[0])}: "
+                f"{_size(hit)} of them are in {describe(tile)}",
+                rows, whats, _notes(context, tiles, number, hit[0][0]),
+                f"Leave {plural(over[-1][1] - end, 'byte')} more between the two.", key=_key(context, number),
+            )  # fmt: skip
+    return None
+
+
+# GM
+
+
+class _Allocation(NamedTuple):
+    name: str
+    start: int
+    end: int
+    born: int
+    died: int
+
+
+class _Allocations:
+    """Allocations of GM with the rows between which they lived.
+
+    Notes: ``allocation`` {name, start, size} and ``free`` {start}; both may say at which ``row`` (the number of rows
+    before it), else an allocation lives for the whole run.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.all: list[_Allocation] = []
+        for kind, data in context.trace.notes:
+            if kind == "allocation":
+                start = int(data["start"])
+                self.all.append(
+                    _Allocation(str(data.get("name", "")), start, start + int(data["size"]), int(data.get("row", 0)), _FAR)
+                )
+            elif kind == "free" and "row" in data:
+                for index in range(len(self.all) - 1, -1, -1):
+                    if self.all[index].start == data["start"] and self.all[index].died == _FAR:
+                        self.all[index] = self.all[index]._replace(died=int(data["row"]))
+                        break
+
+    def strangers(self, numbers: np.ndarray) -> np.ndarray:
+        """Those of the GM accesses that do not lie in one allocation alive at their row."""
+        if not self.all or not len(numbers):
+            return np.zeros(0, np.int64)
+        trace = self._context.trace
+        low, high = extent(trace.accesses[numbers])
+        rows = trace.row_of_access[numbers]
+        inside = np.zeros(len(numbers), bool)
+        changes = sorted({0, *(a.born for a in self.all), *(a.died for a in self.all if a.died != _FAR)})
+        for since, until in zip(changes, [*changes[1:], _FAR], strict=True):
+            begin, end = np.searchsorted(rows, (since, until))
+            alive = sorted((a.start, a.end) for a in self.all if a.born <= since < a.died)
+            if begin == end or not alive:
+                continue
+            starts, ends = (np.array(side) for side in zip(*alive, strict=True))
+            index = np.searchsorted(starts, low[begin:end], side="right") - 1
+            inside[begin:end] = (index >= 0) & (high[begin:end] <= ends[np.maximum(index, 0)])
+        return numbers[~inside]
+
+    def alive(self, row: int) -> list[_Allocation]:
+        """What is allocated at a row."""
+        return [a for a in self.all if a.born <= row < a.died]
+
+    def freed(self, row: int, byte: int) -> _Allocation | None:
+        """The allocation, freed before the row, that a byte belonged to."""
+        return next((a for a in reversed(self.all) if a.died <= row and a.start <= byte < a.end), None)
+
+
+def _stranger(context: Context, allocations: _Allocations, tiles: Tiles, number: int) -> Found | None:
+    """The part of a GM access that lies in no allocation; None where each burst lies in one."""
+    row = int(context.trace.row_of_access[number])
+    alive = allocations.alive(row)
+    parts = touched(context.trace, number)
+    outside: list[tuple[int, int]] = []
+    for low, high in parts:
+        home = max((a for a in alive if a.start <= low < a.end), key=lambda a: a.end, default=None)
+        rest = high if home and high <= home.end else (home.end if home else low)
+        if rest < high:
+            outside.append((rest, high))
+    if not outside:
+        return None
+    first, size = outside[0][0], _size(outside)
+    rows, whats = _place(context, tiles, number)
+    notes = []
+    freed = allocations.freed(row, first)
+    if freed is not None:
+        notes.append(f"it was part of the allocation {freed.name} of {freed.end - freed.start} bytes, which is freed")
+    nearest: Any = min(alive, key=lambda a: (_distance(a, first), -a.end), default=None)
+    if nearest is not None:
+        side = "after" if first >= nearest.end else "before"
+        notes.append(
+            f"and is {plural(_distance(nearest, first), 'byte')} {side} the allocation {nearest.name} of "
+            f"{nearest.end - nearest.start} bytes at GM {nearest.start:#x}"
+        )
+    step = context.step(row)
+    return Found(
+        "B004", Severity.ERROR,
+        f"illegal {_verb(context, number)} of {plural(size, 'byte')} at GM {_hex(first)}, outside every allocation",
+        rows, whats, (*notes, *([step] if step else [])),
+        "Compare the shape, strides and offset of the global tensor with what was allocated.", key=_key(context, number),
+    )  # fmt: skip
+
+
+def _distance(allocation: _Allocation, byte: int) -> int:
+    """How many bytes lie between a byte and an allocation that does not hold it."""
+    return byte - allocation.end if byte >= allocation.end else max(allocation.start - byte, 0)

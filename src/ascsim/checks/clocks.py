@@ -1,0 +1,464 @@
+"""Happens-before between the pipes of a core: the loop that finds unordered accesses to one byte.
+
+The model. Each pipe starts its instructions in program order; only the profile's ordered pipes also finish one before the
+next begins. Every pipe keeps a vector clock: for each pipe, up to which of its rows everything is known to be complete.
+
+========================  =====================================================================================
+an instruction on P       starts with P's clock; its own entry is "all so far" on an ordered pipe, else what P's last
+                          barrier (or a flag that came back) told it
+set_flag(P -> Q)          carries P's clock with "all so far" for P itself: it takes effect after P's earlier instructions
+wait_flag on Q            joins what its set carried into Q's clock
+wait_flag on S            does so for every pipe: S issues the instructions of all pipes, and it issues none while it waits
+pipe_barrier(P)           "all so far" for P, on P
+pipe_barrier(PIPE_ALL)    "all so far" for every pipe, on every pipe
+========================  =====================================================================================
+
+Assumed: a set_flag does not order its own pipe's later instructions, and being issued by S orders nothing: what S itself
+read or wrote needs a flag like any other pipe's work. A wait whose set is missing or comes later is taken to stand for a
+set at that place, so that one fault of the flags (which :mod:`ascsim.checks.sync` reports) is not told a second time as
+races.
+
+Positions. Rows are visited core by core; the k-th visited row has stamp k, from 1. Clocks, and the shadow tables (last
+write and last read of each block by each pipe), hold stamps, so a new core or launch needs no clearing: stamps from
+before its start count as known.
+
+A conflict is first looked for in the shadow tables, block by block, and then confirmed byte by byte against the rows of
+that pipe that are not known to be complete, newest first. After a conflict the loop goes on as if the missing
+synchronisation stood right there, and it looks at the pipe that worked last first: so one missing wait is one finding,
+and what follows from it is none.
+
+Everything here is plain Python over sequences, in the part that Numba compiles: short traces run it as it is (over lists),
+long ones compiled (over arrays). See :mod:`ascsim.checks.native`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+RAW, WAR, WAW = 1, 2, 3
+_INSTRUCTION, _SET_FLAG, _WAIT_FLAG, _BARRIER = 0, 1, 2, 3
+_READ, _WRITE = 1, 2
+_GM = 0
+_PIPE_S, _PIPE_ALL = 0, 6
+HIT_SLOTS = 8192
+HITS = HIT_SLOTS // 2
+
+
+HIT = np.dtype(
+    [
+        ("kind", "<i8"),
+        ("times", "<i8"),
+        ("later", "<i8"),
+        ("earlier", "<i8"),
+        ("pipes", "<i8"),
+        ("later_site", "<i8"),
+        ("earlier_site", "<i8"),
+        ("later_mnemonic", "<i8"),
+        ("earlier_mnemonic", "<i8"),
+    ]
+)
+"""What was found, one entry a (kind, pipes, instructions by site): how often, and the first pair of accesses."""
+
+
+PLACE = np.dtype([("base", "<i8"), ("blocks", "<i8"), ("bits", "<i8"), ("shift", "<i8")])
+"""Where a space, or a cluster of GM, lies in the shadow tables: first column, columns, log2 of the bytes of one, and what
+turns an address into a byte counted from the first column."""
+
+
+class Hits(NamedTuple):
+    """Conflicts found. ``tally``: entries, conflicts that had no room, rows that may still be compared byte by byte."""
+
+    table: Any
+    slots: Any
+    tally: Any
+
+
+class State(NamedTuple):
+    """What the loop keeps: made outside, because compiled code that owns no array is several times faster.
+
+    ``last`` is the newest stamp of each pipe, ``seen`` the pipes by it, newest first. ``knowledge`` is what a set carries
+    and what a wait's pipe knows after it, by flag operation; ``newest_wait``, ``wait_before`` and ``wait_at`` (positions)
+    chain the waits of each pipe.
+    """
+
+    clock: Any
+    last: Any
+    seen: Any
+    newest_wait: Any
+    knowledge: Any
+    wait_at: Any
+    wait_before: Any
+
+
+def new_state(pipes: int, flags: int) -> State:
+    """Room for so many pipes and flag operations."""
+    shapes = ((pipes, pipes), pipes, pipes, pipes, (flags + 1, pipes), flags + 1, flags + 1)
+    return State._make([np.zeros(shape, np.int64) for shape in shapes])
+
+
+def new_hits(budget: int = 200_000_000) -> Hits:
+    """An empty table. ``budget`` bounds the rows compared byte by byte, so that no trace takes for ever."""
+    slots, tally = np.full(HIT_SLOTS, -1, np.int64), np.array([0, 0, budget], np.int64)
+    return Hits(np.zeros(HITS, HIT), slots, tally)
+
+
+# Bytes
+
+
+def meets(access: Any, low: int, high: int) -> bool:
+    """Whether a burst of an access (its mask apart) has a byte in [low, high)."""
+    length, n1, s1 = access["length"], access["n1"], access["s1"]
+    for i3 in range(access["n3"]):
+        for i2 in range(access["n2"]):
+            at = access["start"] + i3 * access["s3"] + i2 * access["s2"]
+            step = s1
+            if step < 0:
+                at += (n1 - 1) * step
+                step = -step
+            i1 = 0
+            if step > 0 and at + length <= low:
+                i1 = (low - length - at) // step + 1  # the first burst that ends beyond low
+            if i1 < n1 and at + i1 * step < high and at + i1 * step + length > low:
+                return True
+    return False
+
+
+def _active(access: Any, masks: Any, byte: int) -> bool:
+    """Whether the mask of an access lets it touch ``byte``. A mask counts from the access's start."""
+    mask = access["mask"]
+    offset = byte - access["start"]
+    if mask == 0 or offset < 0 or offset >= 256:
+        return True
+    return (int(masks[mask - 1, offset >> 3]) >> (offset & 7)) & 1 == 1
+
+
+def share_a_byte(a: Any, b: Any, masks: Any) -> bool:
+    """Whether two accesses of one space have a byte in common, strides and masks considered."""
+    if a["mask"] == 0 and b["mask"] != 0:
+        a, b = b, a
+    masked = a["mask"] != 0
+    length = int(a["length"])
+    for i3 in range(a["n3"]):
+        for i2 in range(a["n2"]):
+            for i1 in range(a["n1"]):
+                at = a["start"] + i1 * a["s1"] + i2 * a["s2"] + i3 * a["s3"]
+                if not meets(b, at, at + length):
+                    continue
+                if not masked:
+                    return True
+                for byte in range(at, at + length):
+                    if _active(a, masks, byte) and _active(b, masks, byte) and meets(b, byte, byte + 1):
+                        return True
+    return False
+
+
+# Shadow tables
+
+
+def _highest(values: Any) -> int:
+    """The largest of some stamps."""
+    return int(values.max())
+
+
+def _highest_compiled(values: Any) -> int:
+    """The same: Numba's own max is several times slower than this loop, Python's loop is slower still."""
+    highest = values[0]
+    for i in range(len(values)):
+        if values[i] > highest:
+            highest = values[i]
+    return highest
+
+
+def _fill(values: Any, stamp: int) -> None:
+    """Set some stamps."""
+    values[:] = stamp
+
+
+def _fill_compiled(values: Any, stamp: int) -> None:
+    """The same."""
+    for i in range(len(values)):
+        values[i] = stamp
+
+
+def _cover(access: Any, place: Any, block: int) -> tuple:
+    """(start, length, n1, s1, n2, s2, n3, s3) of an access, dimensions folded away where that leaves no block out.
+
+    ``start`` counts from the first byte that the shadow tables hold of the space.
+    """
+    start, length = access["start"] + place["shift"], int(access["length"])
+    n1, n2, n3 = int(access["n1"]), int(access["n2"]), int(access["n3"])
+    s1, s2, s3 = access["s1"], access["s2"], access["s3"]
+    if n1 > 1 and abs(s1) <= max(length, block):
+        start, length, n1 = start + min((n1 - 1) * s1, 0), length + (n1 - 1) * abs(s1), 1
+    if n1 == 1 and n2 > 1 and abs(s2) <= max(length, block):
+        start, length, n2 = start + min((n2 - 1) * s2, 0), length + (n2 - 1) * abs(s2), 1
+    if n1 == 1 and n2 == 1 and n3 > 1 and abs(s3) <= max(length, block):
+        start, length, n3 = start + min((n3 - 1) * s3, 0), length + (n3 - 1) * abs(s3), 1
+    return start, length, n1, s1, n2, s2, n3, s3
+
+
+def _newest(table: Any, access: Any, place: Any, pipe: int) -> int:
+    """The newest stamp that ``pipe`` left on the blocks of an access."""
+    base, blocks, bits = place["base"], place["blocks"], place["bits"]
+    start, length, n1, s1, n2, s2, n3, s3 = _cover(access, place, 1 << bits)
+    newest = 0
+    for i3 in range(n3):
+        for i2 in range(n2):
+            for i1 in range(n1):
+                at = start + i1 * s1 + i2 * s2 + i3 * s3
+                low, high = max(at >> bits, 0), min(((at + length - 1) >> bits) + 1, blocks)
+                if low < high:
+                    newest = max(newest, _highest(table[pipe, base + low : base + high]))
+    return newest
+
+
+def _mark(table: Any, access: Any, place: Any, pipe: int, stamp: int) -> None:
+    """Leave a stamp on the blocks of an access."""
+    base, blocks, bits = place["base"], place["blocks"], place["bits"]
+    start, length, n1, s1, n2, s2, n3, s3 = _cover(access, place, 1 << bits)
+    for i3 in range(n3):
+        for i2 in range(n2):
+            for i1 in range(n1):
+                at = start + i1 * s1 + i2 * s2 + i3 * s3
+                low, high = max(at >> bits, 0), min(((at + length - 1) >> bits) + 1, blocks)
+                if low < high:
+                    _fill(table[pipe, base + low : base + high], stamp)
+
+
+def _place_of(access: Any, places: Any, cluster: Any, a: int) -> Any:
+    """Where the access's bytes lie in the shadow tables: its space's place, or its cluster's in GM."""
+    return places[cluster[a] if access["space"] == _GM else access["space"]]
+
+
+# Conflicts
+
+
+def _witness(
+    first: Any, accesses: Any, masks: Any, order: Any, previous: Any, access: Any, newest: int, known: int, mode: int,
+    tally: Any,
+) -> tuple:  # fmt: skip
+    """(stamp, access) of the newest row from ``newest`` back to ``known`` that touches a byte of ``access`` in that mode."""
+    stamp = newest
+    while stamp > known and tally[2] > 0:
+        tally[2] -= 1
+        row = order[stamp - 1]
+        for b in range(first[row], first[row + 1]):
+            other = accesses[b]
+            if other["mode"] == mode and other["space"] == access["space"] and share_a_byte(access, other, masks):
+                return stamp, b
+        stamp = previous[stamp - 1]
+    return 0, 0
+
+
+def _root(rows: Any, row: int) -> int:
+    while rows[row]["parent"] >= 0:
+        row = rows[row]["parent"]
+    return row
+
+
+def _record(rows: Any, hits: Any, kind: int, later: int, earlier: int, later_row: int, earlier_row: int) -> None:
+    """Count a conflict at the entry of its kind, pipes and instructions; the first one makes the entry."""
+    pipes = int(rows[later_row]["pipe"]) * 256 + int(rows[earlier_row]["pipe"])
+    later_root, earlier_root = rows[_root(rows, later_row)], rows[_root(rows, earlier_row)]
+    later_site, earlier_site = later_root["site"], earlier_root["site"]
+    later_mnemonic, earlier_mnemonic = int(later_root["mnemonic"]), int(earlier_root["mnemonic"])
+    mixed = (later_site & 0xFFFFFFFF) * 31 + (earlier_site & 0xFFFFFFFF) * 1009 + pipes * 7 + kind
+    slot = (mixed + later_mnemonic * 101 + earlier_mnemonic * 211) % HIT_SLOTS
+    while hits.slots[slot] >= 0:
+        entry = hits.table[hits.slots[slot]]
+        if (
+            entry["kind"] == kind
+            and entry["pipes"] == pipes
+            and entry["later_site"] == later_site
+            and entry["earlier_site"] == earlier_site
+            and entry["later_mnemonic"] == later_mnemonic
+            and entry["earlier_mnemonic"] == earlier_mnemonic
+        ):
+            entry["times"] += 1
+            return
+        slot = (slot + 1) % HIT_SLOTS
+    number = hits.tally[0]
+    if number == HITS:
+        hits.tally[1] += 1
+        return
+    hits.tally[0] += 1
+    hits.slots[slot] = number
+    entry = hits.table[number]
+    entry["kind"], entry["times"], entry["pipes"] = kind, 1, pipes
+    entry["later"], entry["earlier"] = later, earlier
+    entry["later_site"], entry["earlier_site"] = later_site, earlier_site
+    entry["later_mnemonic"], entry["earlier_mnemonic"] = later_mnemonic, earlier_mnemonic
+
+
+def _examine(
+    rows: Any, first: Any, accesses: Any, cluster: Any, masks: Any, order: Any, previous: Any, places: Any,
+    written: Any, read: Any, hits: Any, row: int, other: int, known: int,
+) -> int:  # fmt: skip
+    """Record the conflicts of a row with what ``other`` did after stamp ``known``; the newest stamp of one, or 0."""
+    found = 0
+    for a in range(first[row], first[row + 1]):
+        access = accesses[a]
+        place = _place_of(access, places, cluster, a)
+        if place["blocks"] == 0:
+            continue
+        writes = access["mode"] == _WRITE
+        for mode in (_WRITE, _READ):
+            if mode == _READ and not writes:
+                continue
+            newest = _newest(written if mode == _WRITE else read, access, place, other)
+            if newest <= known:
+                continue
+            stamp, b = _witness(first, accesses, masks, order, previous, access, newest, known, mode, hits.tally)
+            if stamp:
+                kind = RAW if not writes else WAW if mode == _WRITE else WAR
+                _record(rows, hits, kind, a, b, row, order[stamp - 1])
+                found = max(found, stamp)
+    return found
+
+
+def _join(clock: Any, pipe: int, table: Any, number: int) -> None:
+    """The clock of ``pipe`` learns what a row of another table knows."""
+    for entry in range(clock.shape[1]):
+        clock[pipe, entry] = max(clock[pipe, entry], table[number, entry])
+
+
+def _keep(table: Any, number: int, clock: Any, pipe: int) -> None:
+    """A row of a table takes over the clock of ``pipe``."""
+    for entry in range(clock.shape[1]):
+        table[number, entry] = clock[pipe, entry]
+
+
+def find_hazards(
+    rows: Any, first: Any, accesses: Any, cluster: Any, masks: Any, order: Any, starts: Any, partner: Any, ordered: Any,
+    places: Any, written: Any, read: Any, previous: Any, state: Any, hits: Any, repair: bool,
+) -> None:  # fmt: skip
+    """Find every conflict that nothing orders.
+
+    Args:
+        rows, accesses, places: tables: arrays of records, or lists of mappings. Sites are signed.
+        first: :attr:`Trace.first_access`. masks: uint8[n, 32].
+        cluster: for each access its place in GM; 0 is a GM access to pass over.
+        order: the row visited at each position; ``starts`` where each core of a launch begins, and the end.
+        partner: for each flag operation in visiting order the number of its counterpart, or -1.
+        ordered: for each pipe, whether it keeps its own instructions in order.
+        places: :data:`PLACE` of each space, and after them of each cluster of GM.
+        written, read: the shadow tables, int32[pipes, blocks], zero. previous: int32 for each position.
+        state: from :func:`new_state`. hits: filled. repair: go on as if the missing synchronisation stood there.
+    """
+    pipes = len(ordered)
+    clock, last, seen, newest_wait = state.clock, state.last, state.seen, state.newest_wait
+    knowledge, wait_at, wait_before = state.knowledge, state.wait_at, state.wait_before
+    flag = -1
+    for core in range(len(starts) - 1):
+        clock[:] = starts[core]
+        last[:] = 0
+        newest_wait[:] = -1
+        n_seen = 0
+        for position in range(starts[core], starts[core + 1]):
+            row = order[position]
+            kind = rows[row]["kind"]
+            pipe = rows[row]["pipe"]
+            if kind == _INSTRUCTION:
+                if first[row] == first[row + 1]:
+                    continue
+                for index in range(n_seen):
+                    other = seen[index]
+                    known = position if other == pipe and ordered[pipe] else clock[pipe, other]
+                    if last[other] <= known:
+                        continue
+                    found = _examine(
+                        rows, first, accesses, cluster, masks, order, previous, places, written, read, hits,
+                        row, other, known,
+                    )  # fmt: skip
+                    if not found or not repair:
+                        continue
+                    if other == pipe:
+                        clock[pipe, pipe] = position
+                        continue
+                    for source in (other, _PIPE_S):
+                        wait = newest_wait[source]
+                        while wait >= 0 and wait_at[wait] >= found:
+                            wait = wait_before[wait]
+                        if wait >= 0:
+                            _join(clock, pipe, knowledge, wait)
+                    clock[pipe, other] = max(clock[pipe, other], found)
+                    if pipe == _PIPE_S:
+                        for each in range(pipes):
+                            _join(clock, each, clock, _PIPE_S)
+                for a in range(first[row], first[row + 1]):
+                    access = accesses[a]
+                    place = _place_of(access, places, cluster, a)
+                    if access["mode"] == _WRITE:
+                        _mark(written, access, place, pipe, position + 1)
+                    else:
+                        _mark(read, access, place, pipe, position + 1)
+                place = 0  # pipes stay sorted by their last row, newest first
+                while place < n_seen and seen[place] != pipe:
+                    place += 1
+                n_seen = max(n_seen, place + 1)
+                while place > 0:
+                    seen[place] = seen[place - 1]
+                    place -= 1
+                seen[0] = pipe
+                previous[position] = last[pipe]
+                last[pipe] = position + 1
+            elif kind == _SET_FLAG:
+                flag += 1
+                _keep(knowledge, flag, clock, pipe)
+                knowledge[flag, pipe] = position
+            elif kind == _WAIT_FLAG:
+                flag += 1
+                source = rows[row]["pipe2"]
+                match = partner[flag]
+                if 0 <= match < flag:
+                    _join(clock, pipe, knowledge, match)
+                else:
+                    _join(clock, pipe, clock, source)
+                    clock[pipe, source] = position
+                _keep(knowledge, flag, clock, pipe)
+                wait_at[flag], wait_before[flag] = position, newest_wait[pipe]
+                newest_wait[pipe] = flag
+                if pipe == _PIPE_S:
+                    for each in range(pipes):
+                        _join(clock, each, clock, _PIPE_S)
+            elif kind == _BARRIER:
+                if pipe == _PIPE_ALL:
+                    clock[:] = position
+                elif not ordered[pipe]:
+                    clock[pipe, pipe] = position
+
+
+# GM between cores
+
+
+def find_shared(
+    low: Any, high: Any, writes: Any, core: Any, launch: Any, best: Any, first: Any, second: Any
+) -> int:  # fmt: skip
+    """Bursts of different cores of one launch that share a byte, one of them writing.
+
+    The bursts come sorted by launch and first byte. Of each burst that conflicts with an earlier one in that order, one
+    such pair goes into ``first`` and ``second``. Returns how many. ``best`` is scratch, int64[2, 2]: of [touches, writes]
+    the burst that reaches farthest, and the one that does of all other cores than that one's.
+    """
+    found = 0
+    for i in range(len(low)):
+        if i == 0 or launch[i] != launch[i - 1]:
+            best[:] = -1
+        against = 0 if writes[i] else 1
+        for rank in range(2):
+            j = best[against, rank]
+            if j >= 0 and core[j] != core[i] and high[j] > low[i]:
+                first[found], second[found] = j, i
+                found += 1
+                break
+        for table in range(2 if writes[i] else 1):
+            top = best[table, 0]
+            if top < 0 or high[i] > high[top]:
+                if top >= 0 and core[top] != core[i]:
+                    best[table, 1] = top
+                best[table, 0] = i
+            elif core[top] != core[i] and (best[table, 1] < 0 or high[i] > high[best[table, 1]]):
+                best[table, 1] = i
+    return found

@@ -1,0 +1,177 @@
+"""What every check is given, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from ascsim.checks.flags import Flags, Visit, pair_flags
+from ascsim.diagnostics import Severity, Site
+from ascsim.machine.trace import Kind, Trace
+from ascsim.machine.words import Pipe
+from ascsim.profiles import Profile
+
+Sites = Callable[[int, int], Site | None]
+PLAIN_ROWS = 2000
+"""Up to so many rows are checked in plain Python: importing Numba would take longer."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A finding before it is folded.
+
+    ``rows`` are the trace rows it speaks of, first the one to blame, and ``whats`` says of each what it did there.
+    Findings of one code with the same instructions (by source site) and the same ``key`` (pipes, operands) are one.
+    ``covers`` are flag rows whose own findings this one already explains.
+    """
+
+    code: str
+    severity: Severity
+    headline: str
+    rows: tuple[int, ...] = ()
+    whats: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    mend: str = ""
+    count: int = 1
+    key: Hashable = ()
+    covers: tuple[int, ...] = ()
+
+
+@dataclass
+class Context:
+    """A trace under check."""
+
+    trace: Trace
+    profile: Profile
+    sites: Sites
+    notice: Callable[[str], None] | None = None
+    compile: bool | None = None
+    """Whether long loops run compiled; None: when the trace is long."""
+    hidden: list[str] = field(default_factory=list)
+    """What a check had to leave out, in sentences."""
+
+    @cached_property
+    def kind(self) -> np.ndarray:
+        """The rows' kinds, contiguous."""
+        return np.ascontiguousarray(self.trace.rows["kind"])
+
+    @cached_property
+    def compiled(self) -> bool:
+        """Whether to run long loops compiled."""
+        return len(self.trace.rows) > PLAIN_ROWS if self.compile is None else self.compile
+
+    @cached_property
+    def visit(self) -> Visit:
+        """The rows in the order in which each core of each launch saw them."""
+        n = len(self.kind)
+        core = np.ascontiguousarray(self.trace.rows["core"])
+        begins = np.flatnonzero(self.kind == Kind.LAUNCH_BEGIN)
+        ends = np.flatnonzero(self.kind == Kind.LAUNCH_END) + 1
+        turns = np.flatnonzero(core[1:] != core[:-1]) + 1
+        cuts = np.unique(np.concatenate(([0, n], begins, ends, turns)))
+        segments = np.searchsorted(np.sort(np.concatenate((begins, ends))), cuts[:-1], side="right")
+        runs: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for low, high, segment in zip(cuts[:-1].tolist(), cuts[1:].tolist(), segments.tolist(), strict=True):
+            runs.setdefault((segment, int(core[low])), []).append((low, high))
+        pieces = [piece for group in runs.values() for piece in group]
+        starts = np.cumsum([0, *(sum(high - low for low, high in group) for group in runs.values())])
+        in_order = all(a[1] == b[0] for a, b in pairwise(pieces))
+        order = (
+            np.arange(n, dtype=np.int32)
+            if in_order
+            else np.concatenate([np.arange(low, high, dtype=np.int32) for low, high in pieces])
+        )
+        groups = np.array(list(runs), np.int64).reshape(-1, 2)
+        return Visit(order, starts.astype(np.int64), groups[:, 0], groups[:, 1])
+
+    @cached_property
+    def is_cut_short(self) -> bool:
+        """Whether the run ended before its kernel did: a fault, a refusal, a crash."""
+        stopped = any(kind in ("fault", "refused") for kind, _ in self.trace.notes)
+        begun, ended = (np.count_nonzero(self.kind == k) for k in (Kind.LAUNCH_BEGIN, Kind.LAUNCH_END))
+        return stopped or bool(begun > ended)
+
+    @cached_property
+    def launches(self) -> dict[int, dict]:
+        """Notes of launches by number."""
+        return {data.get("number", i): data for i, data in enumerate(self.trace.noted("launch"), start=1)}
+
+    @cached_property
+    def _launch_begins(self) -> np.ndarray:
+        return np.flatnonzero(self.kind == Kind.LAUNCH_BEGIN)
+
+    @cached_property
+    def _positions(self) -> np.ndarray:
+        positions = np.empty(len(self.kind), np.int64)
+        positions[self.visit.order] = np.arange(len(self.kind))
+        return positions
+
+    def positions(self, rows: np.ndarray | int) -> np.ndarray:
+        """Where rows stand in :attr:`visit`."""
+        return self._positions[rows]
+
+    def cores_of(self, rows: np.ndarray | int) -> np.ndarray:
+        """The core of :attr:`visit` that rows belong to."""
+        return np.searchsorted(self.visit.starts, self.positions(rows), side="right") - 1
+
+    @cached_property
+    def flags(self) -> Flags:
+        """The flag operations, paired."""
+        return pair_flags(self.kind, self.trace.rows, self.visit)
+
+    # One row
+
+    def root(self, row: int) -> int:
+        """The instruction that the user wrote."""
+        return self.trace.root(row)
+
+    def roots(self, rows: np.ndarray) -> np.ndarray:
+        """:meth:`root` of many rows."""
+        parent = self.trace.rows["parent"]
+        roots = np.asarray(rows, np.int64)
+        while (inner := parent[roots] >= 0).any():
+            roots = np.where(inner, parent[roots], roots)
+        return roots
+
+    def site(self, row: int) -> Site | None:
+        """Where the user wrote it."""
+        record = self.trace.rows[self.root(row)]
+        return self.sites(int(record["site"]), int(record["flags"])) if record["site"] else None
+
+    def name(self, row: int) -> str:
+        """The row's instruction by name."""
+        return self.trace.mnemonics.get(int(self.trace.rows["mnemonic"][row]), "an instruction")
+
+    def pipe(self, row: int) -> str:
+        """The row's pipe as kernels write it."""
+        return pipe_name(int(self.trace.rows["pipe"][row]))
+
+    def where(self, row: int) -> str:
+        """The row's site, or its instruction where no site is known: for sentences."""
+        site = self.site(row)
+        return str(site) if site else self.name(self.root(row))
+
+    def step(self, row: int) -> str:
+        """A note on the step of an expansion that a row is; empty for an instruction as written."""
+        root = self.root(row)
+        return "" if root == row else f"the step {self.name(row)} of {self.name(root)} did it"
+
+    def kernel(self, row: int) -> str:
+        """The name of the kernel the row belongs to, where it is noted."""
+        index = int(np.searchsorted(self._launch_begins, row, side="right")) - 1
+        if index < 0:
+            return ""
+        number = int(self.trace.rows["arg"][self._launch_begins[index]])
+        return str(self.launches.get(number, {}).get("kernel", ""))
+
+
+def pipe_name(pipe: int) -> str:
+    """``PIPE_V``."""
+    try:
+        return f"PIPE_{Pipe(pipe).name}"
+    except ValueError:
+        return f"pipe {pipe}"

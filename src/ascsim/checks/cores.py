@@ -1,0 +1,136 @@
+"""Races between the cores of one launch: bytes of GM that two of them touch, one writing. Nothing orders cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ascsim.checks import clocks
+from ascsim.checks.context import Context, Found
+from ascsim.checks.naming import Tiles, bytes_text
+from ascsim.checks.spans import all_bursts, clusters, common, extent, touched
+from ascsim.diagnostics import CATALOGUE, Severity
+from ascsim.machine.trace import Mode
+from ascsim.machine.words import Space
+
+_PLAIN_BURSTS = 20_000
+
+CATALOGUE.add(
+    "R101", Severity.ERROR, "Blocks of one launch touch the same bytes of GM",
+    "The blocks of a launch run at the same time on several cores, in no order. Here two of them touch the same bytes of "
+    "global memory and at least one writes: what is read, or what remains, depends on which comes first.\n\n"
+    "Give every block its own part of the output (look at how the offset is computed from the block index, and at the "
+    "last block's length), or do the step that must come later in a second launch.\n\n"
+    "Example:\n"
+    "    auto offset = get_block_idx() * 60;   // blocks write 64 elements each: must be * 64\n"
+    "    TSTORE(out(offset), tile);",
+)  # fmt: skip
+
+
+def check(context: Context) -> Iterator[Found]:
+    """Findings of GM bytes that cores of one launch share."""
+    visit, trace = context.visit, context.trace
+    if len(np.unique(visit.launch)) == len(visit.launch):
+        return
+    numbers, owner, low, high = _shared_bursts(context)
+    if not len(numbers):
+        return
+    rows = trace.row_of_access[numbers]
+    core = context.cores_of(rows)
+    writes = trace.accesses["mode"][numbers] == Mode.WRITE
+    first, second = _conflicts(context, low, high, writes[owner], core[owner], visit.launch[core][owner])
+    yield from _findings(context, numbers[owner[first]], numbers[owner[second]])
+
+
+def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Bursts of GM accesses whose extents meet those of another core, one of them writing; by launch and first byte.
+
+    Returns the accesses' numbers, and for each burst which of them it is of, its first byte and one past its last.
+    """
+    visit, trace = context.visit, context.trace
+    empty = np.zeros(0, np.int64)
+    numbers = np.flatnonzero(trace.accesses["space"] == Space.GM)
+    if not len(numbers):
+        return empty, empty, empty, empty
+    core = context.cores_of(trace.row_of_access[numbers])
+    low, high = extent(trace.accesses[numbers])
+    cluster = clusters(visit.launch[core], low, high)
+    wrote = np.bincount(cluster, trace.accesses["mode"][numbers] == Mode.WRITE) > 0
+    size = len(wrote)
+    lowest, highest = np.full(size, len(visit.core)), np.full(size, -1)
+    np.minimum.at(lowest, cluster, core)
+    np.maximum.at(highest, cluster, core)
+    numbers = numbers[(wrote & (lowest < highest))[cluster]]
+    numbers = numbers[_distinct(context, numbers)]
+    owner, starts = all_bursts(trace.accesses[numbers])
+    ends = starts + trace.accesses["length"][numbers][owner]
+    launch = visit.launch[context.cores_of(trace.row_of_access[numbers])]
+    order = np.lexsort((starts, launch[owner]))
+    return numbers, owner[order], starts[order], ends[order]
+
+
+def _distinct(context: Context, numbers: np.ndarray) -> np.ndarray:
+    """Indices of accesses that no earlier one of the same core and mode equals: a loop's repetitions tell nothing new."""
+    records = context.trace.accesses[numbers]
+    names = ("mode", "start", "length", "n1", "s1", "n2", "s2", "n3", "s3")
+    columns = [records[name].astype(np.int64) for name in names]
+    core = context.cores_of(context.trace.row_of_access[numbers])
+    if not len(numbers):
+        return np.zeros(0, np.int64)
+    _, first = np.unique(np.stack([core, *columns]), axis=1, return_index=True)
+    return np.sort(first)
+
+
+def _conflicts(context: Context, *columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the bursts of each conflict that :func:`ascsim.checks.clocks.find_shared` finds."""
+    n = len(columns[0])
+    first, second = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    find: Any = clocks.find_shared
+    arguments: list[Any] = [np.ascontiguousarray(column, np.int64) for column in columns]
+    if context.compile or (context.compile is None and n > _PLAIN_BURSTS):
+        from ascsim.checks.native import compiled
+
+        find = compiled(clocks.find_shared, context.notice)
+    else:
+        arguments = [column.tolist() for column in arguments]
+    found = find(*arguments, np.full((2, 2), -1, np.int64), first, second)
+    return first[:found], second[:found]
+
+
+def _findings(context: Context, first: np.ndarray, second: np.ndarray) -> Iterator[Found]:
+    """One finding for each pair of instructions; of the two, the row that was carried out later is to blame."""
+    if not len(first):
+        return
+    trace = context.trace
+    rows = trace.row_of_access
+    earlier, later = np.where(rows[first] < rows[second], [first, second], [second, first])
+    roots = [context.roots(rows[side]) for side in (later, earlier)]
+    keys = [trace.rows[name][root].astype(np.int64) for root in roots for name in ("site", "mnemonic")]
+    keys += [trace.accesses["mode"][side].astype(np.int64) for side in (later, earlier)]
+    _, index, count = np.unique(np.stack(keys), axis=1, return_index=True, return_counts=True)
+    tiles = Tiles(trace)
+    for turn in np.argsort(later[index], kind="stable"):
+        yield _found(context, tiles, int(later[index[turn]]), int(earlier[index[turn]]), int(count[turn]))
+
+
+def _found(context: Context, tiles: Tiles, later: int, earlier: int, count: int) -> Found:
+    modes = context.trace.accesses["mode"]
+    kind = "RAW" if modes[later] == Mode.READ else "WAW" if modes[earlier] == Mode.WRITE else "WAR"
+    rows = tuple(int(context.trace.row_of_access[number]) for number in (later, earlier))
+    cores = [int(context.visit.core[context.cores_of(row)]) for row in rows]
+    shared = common(touched(context.trace, later), touched(context.trace, earlier))
+    kernel = context.kernel(rows[0])
+    whats = tuple(
+        f"core {core}: {context.pipe(row)} {'write' if modes[number] == Mode.WRITE else 'read'}"
+        f"{f' of {tiles.name(number)}' if tiles.name(number) else ''} by {context.name(context.root(row))}"
+        for core, row, number in zip(cores, rows, (later, earlier), strict=True)
+    )
+    steps = [text for text in map(context.step, rows) if text]
+    return Found(
+        "R101", Severity.ERROR,
+        f"Potential {kind} hazard detected at GM between cores {cores[1]} and {cores[0]}" + (f" in {kernel}" if kernel else ""),
+        rows, whats, (f"both touch {bytes_text(Space.GM, shared)}", "nothing orders the cores of a launch", *steps),
+        "Give each block its own bytes of GM, or do the later step in a second launch.", count, key=kind,
+    )  # fmt: skip

@@ -1,0 +1,72 @@
+"""From findings to diagnostics: equal ones become one with a count, and what is left out is said."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from ascsim.checks.context import Context, Found
+from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Severity
+
+MORE = CATALOGUE.add(
+    "N001", Severity.NOTE, "More findings than are shown",
+    "The report ends at its limit. The note says how many findings of which codes were left out; it is an error where "
+    "one of them is. Mend what is shown and run again, or raise the limit.",
+)  # fmt: skip
+
+_RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+
+
+def fold(founds: Iterable[Found], context: Context, limit: int) -> list[Diagnostic]:
+    """The diagnostics of all findings, in program order, at most ``limit`` and a note on the rest."""
+    folded: dict[Hashable, tuple[Found, int]] = {}
+    for found in founds:
+        key = (found.code, found.key, *(_who(context, row) for row in found.rows))
+        if not found.rows:
+            key = (*key, found.headline)
+        first, count = folded.get(key, (found, 0))
+        folded[key] = (first, count + found.count)
+    explained = {_who(context, row) for found, _ in folded.values() for row in found.covers}
+    kept = [
+        (found, count)
+        for found, count in folded.values()
+        if found.covers or not explained or not (found.code in ("S003", "S004") and _who(context, found.rows[0]) in explained)
+    ]
+    kept.sort(key=lambda entry: entry[0].rows[0] if entry[0].rows else -1)
+    shown = kept if len(kept) <= limit else _worst(kept, limit)
+    diagnostics = [_diagnostic(found, count, context) for found, count in shown]
+    hidden = [found for found, _ in kept if not any(found is other for other, _ in shown)]
+    if hidden or context.hidden:
+        diagnostics.append(_rest(hidden, context))
+    return diagnostics
+
+
+def _who(context: Context, row: int) -> Hashable:
+    """What makes two rows the same instruction to a reader: its name and source site."""
+    root = context.root(row)
+    site = context.site(row)
+    name = context.name(root)
+    return (name, site.path, site.line, site.column) if site else (name, int(context.trace.rows["site"][root]))
+
+
+def _worst(kept: list[tuple[Found, int]], limit: int) -> list[tuple[Found, int]]:
+    """The first ``limit`` findings, errors before warnings before notes; in program order."""
+    chosen = sorted(range(len(kept)), key=lambda i: (_RANK[kept[i][0].severity], i))[:limit]
+    return [kept[i] for i in sorted(chosen)]
+
+
+def _diagnostic(found: Found, count: int, context: Context) -> Diagnostic:
+    places = tuple(
+        Place(what, context.site(row)) for what, row in zip(found.whats, found.rows, strict=True)
+    )
+    return Diagnostic(found.code, found.severity, found.headline, places, found.notes, found.mend, count)
+
+
+def _rest(hidden: list[Found], context: Context) -> Diagnostic:
+    codes: dict[str, int] = {}
+    for found in hidden:
+        codes[found.code] = codes.get(found.code, 0) + 1
+    listing = ", ".join(f"{code} ({number})" for code, number in sorted(codes.items()))
+    notes = ((f"left out: {listing}",) if codes else ()) + tuple(context.hidden)
+    severity = min((found.severity for found in hidden), key=lambda s: _RANK[s], default=Severity.NOTE)
+    headline = f"{len(hidden)} more findings are not shown" if hidden else "not everything could be looked at"
+    return Diagnostic("N001", severity, headline, (), notes)

@@ -1,0 +1,105 @@
+"""Which wait belongs to which set.
+
+A flag is a pair of pipes and an event id. Correct kernels set it and wait for it in turn; then the k-th wait belongs to
+the k-th set. Where they do not, each wait takes the newest set before it that no wait has taken, and what is left over is
+paired in order with later sets (a wait before its set): so one call too many or too few stays one fault, and does not
+shift all pairs after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ascsim.machine.trace import Kind
+from ascsim.machine.words import N_PIPES
+
+
+class Visit(NamedTuple):
+    """The rows, core by core of each launch: ``order`` of rows, ``starts`` of the cores in it (and the end)."""
+
+    order: np.ndarray
+    starts: np.ndarray
+    launch: np.ndarray
+    """For each core visited: which launch (a count from 0; rows outside any launch have counts of their own)."""
+    core: np.ndarray
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Every flag operation in visiting order (columns of one length).
+
+    ``core`` is the index into :class:`Visit`; ``partner`` the number of the counterpart here, or -1; ``doubled`` marks a
+    set that finds its flag still set, with the number of the set before it in ``before``.
+    """
+
+    position: np.ndarray
+    row: np.ndarray
+    is_set: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    event: np.ndarray
+    core: np.ndarray
+    partner: np.ndarray
+    doubled: np.ndarray
+    before: np.ndarray
+
+    def between(self, core: int, source: int, target: int) -> np.ndarray:
+        """Numbers of the operations of a pipe pair on one core, in order."""
+        low, high = np.searchsorted(self.core, (core, core + 1))
+        here = np.arange(low, high)
+        return here[(self.source[low:high] == source) & (self.target[low:high] == target)]
+
+
+def pair_flags(kind: np.ndarray, rows: np.ndarray, visit: Visit) -> Flags:
+    """Collect and pair the flag operations of a trace."""
+    kinds = kind[visit.order]
+    position = np.flatnonzero((kinds == Kind.SET_FLAG) | (kinds == Kind.WAIT_FLAG))
+    row = visit.order[position].astype(np.int64)
+    is_set = kinds[position] == Kind.SET_FLAG
+    pipe, pipe2 = rows["pipe"][row].astype(np.int64), rows["pipe2"][row].astype(np.int64)
+    source, target = np.where(is_set, pipe, pipe2), np.where(is_set, pipe2, pipe)
+    event = rows["arg"][row].astype(np.int64)
+    core = np.searchsorted(visit.starts, position, side="right") - 1
+
+    partner = np.full(len(position), -1, np.int64)
+    before = np.full(len(position), -1, np.int64)
+    flag = (source * N_PIPES + target) << 32 | event
+    order = np.lexsort((position, flag, core))
+    fresh = np.ones(len(order), bool)
+    fresh[1:] = (core[order][1:] != core[order][:-1]) | (flag[order][1:] != flag[order][:-1])
+    begins = np.append(np.flatnonzero(fresh), len(order))
+    # The turn of each operation in its flag's sequence; sets have even turns where sets and waits alternate.
+    turn = np.arange(len(order)) - np.repeat(begins[:-1], np.diff(begins))
+    regular = is_set[order] == (turn % 2 == 0)
+    irregular = np.zeros(len(begins) - 1, bool)
+    if len(order):
+        irregular = ~np.logical_and.reduceat(regular, begins[:-1])
+        pairs = regular & ~np.repeat(irregular, np.diff(begins))
+        waits = np.flatnonzero(pairs & (turn % 2 == 1))
+        partner[order[waits]], partner[order[waits - 1]] = order[waits - 1], order[waits]
+    for index in np.flatnonzero(irregular):
+        _pair_irregular(order[begins[index] : begins[index + 1]].tolist(), is_set, partner, before)
+    return Flags(position, row, is_set, source, target, event, core, partner, before >= 0, before)
+
+
+def _pair_irregular(numbers: list[int], is_set: np.ndarray, partner: np.ndarray, before: np.ndarray) -> None:
+    pending: list[int] = []
+    lonely: list[int] = []
+    for number in numbers:
+        if is_set[number]:
+            if pending:
+                before[number] = pending[-1]
+            pending.append(number)
+        elif pending:
+            partner[number] = pending.pop()
+            partner[partner[number]] = number
+        else:
+            lonely.append(number)
+    for wait in lonely:
+        later = next((number for number in pending if number > wait), None)
+        if later is not None:
+            pending.remove(later)
+            partner[wait], partner[later] = later, wait

@@ -1,0 +1,122 @@
+"""Names for bytes: the space, the tile, the element.
+
+Objects (tiles, views, named buffers) are noted in the trace as an instruction first uses them. Steps of an expansion know
+addresses only, so for them the tile is looked up by address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ascsim.checks.spans import Intervals
+from ascsim.machine.dtypes import DTYPES
+from ascsim.machine.layout import box_shape
+from ascsim.machine.trace import Trace
+from ascsim.machine.words import BLayout, SLayout, Space
+
+
+def space_name(space: int) -> str:
+    """``UB``."""
+    try:
+        return Space(space).name
+    except ValueError:
+        return f"space {space}"
+
+
+def plural(count: int, thing: str) -> str:
+    """``1 byte``, ``2 bytes``."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def bytes_text(space: int, intervals: Intervals) -> str:
+    """``UB 0x1000 to 0x10ff (256 bytes)``; what has gaps says how many bytes of the range it is."""
+    low, high = intervals[0][0], intervals[-1][1]
+    size = sum(b - a for a, b in intervals)
+    inside = "" if size == high - low else f", {size} of the {high - low}"
+    return f"{space_name(space)} {low:#x} to {high - 1:#x} ({plural(size, 'byte')}{inside})"
+
+
+# Tiles
+
+
+def tile_bytes(tile: dict[str, Any]) -> tuple[int, int]:
+    """The first byte of a noted tile and one past its last."""
+    size = DTYPES[tile["dtype"]].size if tile["dtype"] in DTYPES else 1
+    return tile["address"], tile["address"] + tile["rows"] * tile["cols"] * size
+
+
+def element(tile: dict[str, Any], byte: int) -> tuple[int, int] | None:
+    """(row, column) of the element that holds a byte, by the tile's layout; None for a byte before the tile.
+
+    Beyond the tile's end the layout goes on: the element may have a row or column that the tile does not.
+    """
+    offset = byte - tile["address"]
+    if offset < 0 or tile["dtype"] not in DTYPES or not tile["rows"] or not tile["cols"]:
+        return None
+    size, rows, cols = DTYPES[tile["dtype"]].size, tile["rows"], tile["cols"]
+    blayout, slayout = BLayout(tile.get("blayout", 0)), SLayout(tile.get("slayout", 0))
+    fractal = tile.get("fractal", 512)
+    box_rows, box_cols = box_shape(slayout, fractal, size)
+    box, rest = divmod(offset // size, box_rows * box_cols)
+    if slayout == SLayout.COL_MAJOR:
+        column, row = divmod(rest, box_rows)
+    else:
+        row, column = divmod(rest, box_cols)
+    if blayout == BLayout.ROW_MAJOR:
+        box_row, box_column = divmod(box, max(cols // box_cols, 1))
+    else:
+        box_column, box_row = divmod(box, max(rows // box_rows, 1))
+    return box_row * box_rows + row, box_column * box_cols + column
+
+
+class Tiles:
+    """The tiles and other objects of a trace, by number and by address."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.all = [data for data in trace.objects if data.get("type") == "tile" and data.get("address", -1) >= 0]
+
+    def containing(self, space: int, byte: int) -> list[dict[str, Any]]:
+        """Tiles that hold the byte, the smallest first."""
+        held = []
+        for tile in self.all:
+            low, high = tile_bytes(tile)
+            if tile["space"] == space and low <= byte < high:
+                held.append((high - low, tile))
+        return [tile for _, tile in sorted(held, key=lambda entry: entry[0])]
+
+    def of(self, number: int) -> dict[str, Any] | None:
+        """The object of an access: the noted one, or the one tile that holds its first byte."""
+        access = self._trace.accesses[number]
+        if 0 < access["object"] <= len(self._trace.objects):
+            return self._trace.objects[int(access["object"]) - 1]
+        held = self.containing(int(access["space"]), int(access["start"]))
+        return held[0] if len(held) == 1 or (held and _same_place(held)) else None
+
+    def name(self, number: int) -> str:
+        """The name of an access's object, or nothing."""
+        found = self.of(number)
+        return str(found.get("name") or "") if found else ""
+
+    def position(self, number: int, byte: int) -> str:
+        """``element (0, 8) of src 4x64 f32 at UB 0x1000`` for a byte of an access, or nothing."""
+        tile = self.of(number)
+        if tile is None or tile.get("type") != "tile" or tile.get("address", -1) < 0:
+            return ""
+        at = element(tile, byte)
+        if at is None:
+            return f"before {describe(tile)}"
+        inside = at[0] < tile["rows"] and at[1] < tile["cols"]
+        return f"element {at} of {describe(tile)}" if inside else f"beyond {describe(tile)}, where {at} would be"
+
+
+def _same_place(tiles: Sequence[dict[str, Any]]) -> bool:
+    keys = ("address", "rows", "cols", "dtype", "blayout", "slayout", "name")
+    return all(tile.get(key) == tiles[0].get(key) for tile in tiles for key in keys)
+
+
+def describe(tile: dict[str, Any]) -> str:
+    """``src 4x64 f32 at UB 0x1000``."""
+    size = f"{tile['rows']}x{tile['cols']} {tile['dtype']}"
+    return f"{tile.get('name') or 'a tile'} {size} at {space_name(tile['space'])} {tile['address']:#x}"

@@ -1,0 +1,338 @@
+"""Races between the pipes of a core: two accesses to one byte, one a write, that nothing orders.
+
+:mod:`ascsim.checks.clocks` finds them; this module prepares its tables and puts what it found into words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ascsim.checks import clocks
+from ascsim.checks.calls import calls_of
+from ascsim.checks.context import Context, Found, pipe_name
+from ascsim.checks.naming import Tiles, bytes_text, space_name
+from ascsim.checks.spans import clusters, common, extent, touched
+from ascsim.diagnostics import CATALOGUE, Severity
+from ascsim.machine.trace import Mode
+from ascsim.machine.words import N_PIPES, Pipe, Space
+
+_MARGIN = 65536
+"""Bytes beyond a memory that are still watched: an overrun races too."""
+_LOCAL_BITS = 5
+_GM_COLUMNS = 1 << 22
+_PIPE_NAMES = [Pipe(pipe).name for pipe in range(N_PIPES)]
+_KIND_NAMES = {clocks.RAW: "RAW", clocks.WAR: "WAR", clocks.WAW: "WAW"}
+_CODES = {clocks.RAW: "R001", clocks.WAR: "R002", clocks.WAW: "R003"}
+
+_WHY = (
+    "The pipes of a core run side by side: instructions of two pipes are in no order unless a flag puts them in one, and "
+    "most pipes do not even finish one instruction of their own before they begin the next. "
+)  # fmt: skip
+_HOW = (
+    "\n\nBetween two pipes, add set_flag on the first after its instruction and wait_flag on the second before its own; "
+    "within one pipe, add pipe_barrier for that pipe between the two. The report names the calls and the lines.\n\n"
+)  # fmt: skip
+CATALOGUE.add(
+    "R001", Severity.ERROR, "Read after write without order (RAW)",
+    _WHY + "Here an instruction reads bytes that another writes before it in the program, and may read them before they "
+    "are written: the result is stale or half new data, and changes from run to run." + _HOW +
+    "Example:\n"
+    "    TLOAD(a, global);                          // PIPE_MTE2 writes a\n"
+    "    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);    // missing\n"
+    "    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);   // missing\n"
+    "    TADD(c, a, b);                             // PIPE_V reads a",
+)  # fmt: skip
+CATALOGUE.add(
+    "R002", Severity.ERROR, "Write after read without order (WAR)",
+    _WHY + "Here an instruction writes bytes that another reads before it in the program, and may write them before they "
+    "are read: the reader sees the new data. Buffers used again in a loop are the usual place." + _HOW +
+    "Example:\n"
+    "    TSTORE(global, a);                          // PIPE_MTE3 reads a\n"
+    "    set_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID0);  // missing\n"
+    "    wait_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID0); // missing\n"
+    "    TLOAD(a, next);                             // PIPE_MTE2 writes a\n"
+    "In a loop the set stands at the end of the body and the wait at its beginning; then one set before the loop and one "
+    "wait after it make the counts even.",
+)  # fmt: skip
+CATALOGUE.add(
+    "R003", Severity.ERROR, "Write after write without order (WAW)",
+    _WHY + "Here two instructions write the same bytes, and either may come last." + _HOW +
+    "Example:\n"
+    "    TSTORE(global, a);                          // PIPE_MTE3 writes global\n"
+    "    pipe_barrier(PIPE_MTE3);                    // missing\n"
+    "    TSTORE(global, b);                          // PIPE_MTE3 writes it again",
+)  # fmt: skip
+CATALOGUE.add(
+    "R004", Severity.WARNING, "Steps of one instruction without order",
+    "An instruction that the chip's library carries out in several steps has two steps that touch the same bytes with "
+    "nothing between them that orders them. The fault is the library's; a kernel can avoid it only by another "
+    "instruction, other operands or another shape.",
+)  # fmt: skip
+
+
+def check(context: Context) -> Iterator[Found]:
+    """Findings of unordered accesses of one core."""
+    hits = hazards(context)
+    n = int(hits.tally[0])
+    if hits.tally[1]:
+        context.hidden.append(f"{hits.tally[1]} more conflicts of other instructions were found and not kept")
+    if hits.tally[2] <= 0:
+        context.hidden.append("the race check stopped comparing rows byte by byte: there may be more conflicts than are told")
+    if not n:
+        return
+    tiles = Tiles(context.trace)
+    entries = [_Entry(context, hits, index) for index in range(n)]
+    causes: dict[tuple, list[_Entry]] = {}
+    for entry in entries:
+        causes.setdefault(entry.cause, []).append(entry)
+    for alike in causes.values():
+        yield _found(context, tiles, alike)
+
+
+# The search
+
+
+def hazards(context: Context, repair: bool = True) -> clocks.Hits:
+    """Run :func:`ascsim.checks.clocks.find_hazards` over a trace. See there for ``repair``."""
+    trace, profile, visit, flags = context.trace, context.profile, context.visit, context.flags
+    hits = clocks.new_hits()
+    if not len(trace.accesses):
+        return hits
+    cluster, places, columns = _places(context)
+    ordered = np.array([name in profile.ordered_pipes for name in _PIPE_NAMES])
+    shadows = [np.zeros((N_PIPES, columns), np.int32) for _ in range(2)]
+    previous = np.zeros(len(visit.order), np.int32)
+    state = clocks.new_state(N_PIPES, len(flags.partner))
+
+    rows, accesses = _plain_table(trace.rows), _plain_table(trace.accesses)
+    tables: list[Any] = [rows, trace.first_access, accesses, cluster]
+    numbers: list[Any] = [visit.order, visit.starts, flags.partner, ordered, places]
+    find: Any = clocks.find_hazards
+    if context.compiled:
+        from ascsim.checks.native import compiled
+
+        find = compiled(clocks.find_hazards, context.notice)
+    else:  # Python indexes lists several times faster than arrays
+        tables, numbers = [_listed(table) for table in tables], [_listed(table) for table in numbers]
+    find(*tables, _readonly(trace.masks), *numbers, *shadows, previous, state, hits, repair)
+    return hits
+
+
+def _listed(table: np.ndarray) -> list:
+    """An array as a list of numbers, or of mappings by field."""
+    names = table.dtype.names
+    return [dict(zip(names, record, strict=True)) for record in table.tolist()] if names else table.tolist()
+
+
+def _plain_table(table: np.ndarray) -> np.ndarray:
+    """A table as compiled code wants it: read-only, aligned, sites signed (so that sums of fields stay integers)."""
+    if table.ctypes.data % 8:
+        table = table.copy()
+    layout = [(name, "<i8" if code == "<u8" else code) for name, code, *_ in table.dtype.descr]
+    return _readonly(table.view(np.dtype(layout)))
+
+
+def _readonly(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _places(context: Context) -> tuple[np.ndarray, np.ndarray, int]:
+    """(cluster of each access, :data:`ascsim.checks.clocks.PLACE` of each space and cluster, columns of a shadow table)."""
+    places = np.zeros(256, clocks.PLACE)
+    columns = 0
+    for name, limits in context.profile.spaces.items():
+        blocks = (limits.capacity + _MARGIN) >> _LOCAL_BITS
+        places[Space[name]] = (columns, blocks, _LOCAL_BITS, 0)
+        columns += blocks
+    places[Space.GM] = (0, 0, 0, 0)  # what of GM needs a look lies in clusters
+    accesses = context.trace.accesses
+    cluster = np.zeros(len(accesses), np.int32)
+    touches = np.flatnonzero(accesses["space"] == Space.GM)
+    if len(touches) > 1:
+        records = accesses[touches]
+        core = context.cores_of(context.trace.row_of_access[touches])
+        number, made, need = _gm_clusters(core, *extent(records), records["mode"] == Mode.WRITE)
+        cluster[touches] = np.where(number >= 0, number + len(places), 0)
+        made["base"] = columns
+        places, columns = np.concatenate((places, made)), columns + need
+    return cluster, places, columns
+
+
+def _gm_clusters(
+    core: np.ndarray, low: np.ndarray, high: np.ndarray, write: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Group the GM accesses that share their extents with others of their core, one of them a write.
+
+    Returns the group of each access (-1: none), each group's place (``base`` left open), and how many columns all need.
+    """
+    number = clusters(core, low, high)
+    count = int(number.max()) + 1
+    wanted = (np.bincount(number) > 1) & (np.bincount(number, write) > 0)
+    lowest, highest = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(lowest, number, low)
+    np.maximum.at(highest, number, high)
+    owner = np.zeros(count, np.int64)
+    owner[number] = core
+    lowest, highest, owner = lowest[wanted], highest[wanted], owner[wanted]
+    made = np.zeros(len(owner), clocks.PLACE)
+    bits, need, total = _LOCAL_BITS, np.zeros(0, np.int64), 0
+    while len(owner):
+        need = ((highest - 1) >> bits) - (lowest >> bits) + 1
+        total = int(np.bincount(owner, need).max())
+        if total <= _GM_COLUMNS:
+            break
+        bits += 1  # wide views get coarser blocks: what they hit is compared byte by byte anyway
+    # Every core begins at the first column again: what other cores left there counts as known.
+    order = np.argsort(owner, kind="stable")
+    begins = np.cumsum(need[order]) - need[order]
+    firsts = np.searchsorted(owner[order], owner[order])
+    column = np.zeros(len(owner), np.int64)
+    column[order] = begins - begins[firsts]
+    made["blocks"], made["bits"] = column + need, bits
+    made["shift"] = (column - (lowest >> bits)) << bits
+    return np.where(wanted, np.cumsum(wanted) - 1, -1)[number], made, total
+
+
+# In words
+
+
+class _Entry:
+    """One entry of the hits: two instructions, one conflict."""
+
+    def __init__(self, context: Context, hits: clocks.Hits, index: int) -> None:
+        self.kind = int(hits.table["kind"][index])
+        self.later, self.earlier = int(hits.table["later"][index]), int(hits.table["earlier"][index])
+        self.count = int(hits.table["times"][index])
+        owner = context.trace.row_of_access
+        self.row, self.earlier_row = int(owner[self.later]), int(owner[self.earlier])
+        self.same_instruction = context.root(self.row) == context.root(self.earlier_row)
+        self.cause = (
+            int(hits.table["later_site"][index]), int(hits.table["later_mnemonic"][index]), int(hits.table["pipes"][index]), self.same_instruction
+        )  # fmt: skip
+
+
+class _Mend(NamedTuple):
+    text: str
+    notes: tuple[str, ...] = ()
+    covers: tuple[int, ...] = ()
+
+
+def _found(context: Context, tiles: Tiles, alike: list[_Entry]) -> Found:
+    """One finding for all conflicts of one instruction with one pipe: one wait mends them all."""
+    rank = {clocks.RAW: 0, clocks.WAW: 1, clocks.WAR: 2}
+    first_row = min(entry.row for entry in alike)
+    main = min((e for e in alike if e.row == first_row), key=lambda e: (rank[e.kind], -e.earlier_row))
+    accesses = context.trace.accesses
+    shared = common(touched(context.trace, main.later), touched(context.trace, main.earlier))
+    space = int(accesses["space"][main.later])
+    notes = [f"both touch {bytes_text(space, shared)}"]
+    positions = [tiles.position(number, shared[0][0]) for number in (main.later, main.earlier)]
+    notes += [f"the first byte is {' and '.join(dict.fromkeys(p for p in positions if p))}"] if any(positions) else []
+    notes += [text for text in (context.step(main.row), context.step(main.earlier_row)) if text]
+    notes += dict.fromkeys(_also(context, tiles, entry) for entry in alike if entry is not main)
+    kernel = context.kernel(main.row)
+    headline = f"Potential {_KIND_NAMES[main.kind]} hazard detected at {space_name(space)}"
+    headline += f" in {kernel}" if kernel else ""
+    whats = (_access(context, tiles, main.later), _access(context, tiles, main.earlier))
+    if main.same_instruction:
+        return Found(
+            "R004", Severity.WARNING, headline, (main.row, main.earlier_row), whats, tuple(notes),
+            "The steps belong to one instruction: nothing in the kernel can stand between them.", main.count,
+            key=main.cause[2],
+        )  # fmt: skip
+    newest = max((e.earlier_row for e in alike if e.row == main.row), key=lambda row: int(context.positions(row)))
+    mend = _mend(context, main.row, newest)
+    return Found(
+        _CODES[main.kind], Severity.ERROR, headline, (main.row, main.earlier_row), whats, (*notes, *mend.notes),
+        mend.text, main.count, key=main.cause[2], covers=mend.covers,
+    )  # fmt: skip
+
+
+def _access(context: Context, tiles: Tiles, number: int) -> str:
+    """``PIPE_V read of src by TADD``."""
+    row = int(context.trace.row_of_access[number])
+    verb = "write" if context.trace.accesses["mode"][number] == Mode.WRITE else "read"
+    name = tiles.name(number)
+    return f"{context.pipe(row)} {verb}{f' of {name}' if name else ''} by {context.name(context.root(row))}"
+
+
+def _also(context: Context, tiles: Tiles, entry: _Entry) -> str:
+    space = space_name(int(context.trace.accesses["space"][entry.later]))
+    earlier = _access(context, tiles, entry.earlier)
+    site = context.site(entry.earlier_row)
+    at = f" at {site}" if site else ""
+    name = tiles.name(entry.later)
+    of = f" of {name}" if name else ""
+    return f"the same order is missing for a {_KIND_NAMES[entry.kind]} hazard at {space}{of}: {earlier}{at}"
+
+
+def _mend(context: Context, row: int, earlier_row: int) -> _Mend:
+    """The call to add or to move so that ``earlier_row`` is complete before ``row``."""
+    rows, calls, flags = context.trace.rows, calls_of(context.trace), context.flags
+    source, target = int(rows["pipe"][earlier_row]), int(rows["pipe"][row])
+    before, after = f"before {context.where(row)}", f"after {context.where(earlier_row)}"
+    if source == target:
+        return _Mend(f"Add {calls.barrier(source)} {before}.")
+    begin, end = int(context.positions(earlier_row)), int(context.positions(row))
+    core = int(context.cores_of(row))
+    pair = flags.between(core, source, target)
+    sets = [n for n in pair.tolist() if flags.is_set[n]]
+    for number in sets:
+        at, event = int(flags.position[number]), int(flags.event[number])
+        partner = int(flags.partner[number])
+        wait = int(flags.position[partner]) if partner >= 0 else -1
+        setter = int(flags.row[number])
+        if begin < at < end and partner < 0:
+            return _Mend(
+                f"Add {calls.wait(source, target, event)} {before}.",
+                (f"the flag that {context.where(setter)} sets for {pipe_name(target)} is never waited for",), (setter,),
+            )  # fmt: skip
+        if begin < at < end < wait:
+            late = context.where(int(flags.row[partner]))
+            return _Mend(
+                f"Move {calls.wait(source, target, event)} from {late} to {before}.",
+                (f"the flag that {context.where(setter)} sets is waited for too late, at {late}",),
+            )  # fmt: skip
+        if at < begin < wait < end:
+            return _Mend(
+                f"Move {calls.set(source, target, event)} from {context.where(setter)} to {after}.",
+                (f"the flag that {pipe_name(target)} waits for is set too early, at {context.where(setter)}",),
+            )  # fmt: skip
+    event, spare = _free_event(context, core, source, target)
+    notes = [] if spare else [f"all event ids from {pipe_name(source)} to {pipe_name(target)} are in use: one must be used again"]
+    site, earlier_site = context.site(row), context.site(earlier_row)
+    if site and earlier_site and site.path == earlier_site.path and site.line and earlier_site.line >= site.line:
+        notes.append(
+            f"from one turn of a loop to the next: {calls.set(source, target, event)} once before the loop and "
+            f"{calls.wait(source, target, event)} once after it keep the counts even"
+        )
+    strangers = _other_sources(context, core, begin, end, source, target)
+    if strangers:
+        notes.append(f"in between, {pipe_name(target)} waits for {strangers} only, which says nothing of {pipe_name(source)}")
+    return _Mend(
+        f"Add {calls.set(source, target, event)} {after} and {calls.wait(source, target, event)} {before}.", tuple(notes)
+    )  # fmt: skip
+
+
+def _free_event(context: Context, core: int, source: int, target: int) -> tuple[int, bool]:
+    """An event id that no core of the launch uses for the pipe pair, and whether there is one."""
+    flags, visit = context.flags, context.visit
+    in_launch = visit.launch[flags.core] == visit.launch[core]
+    used = set(flags.event[in_launch & (flags.source == source) & (flags.target == target)].tolist())
+    free = [event for event in range(context.profile.event_ids) if event not in used]
+    return (free[0], True) if free else (0, False)
+
+
+def _other_sources(context: Context, core: int, begin: int, end: int, source: int, target: int) -> str:
+    """The pipes, other than ``source``, that ``target`` waits for between two positions."""
+    flags = context.flags
+    waits = ~flags.is_set & (flags.core == core) & (flags.position > begin) & (flags.position < end)
+    pipes = np.unique(flags.source[waits & (flags.target == target) & (flags.source != source)])
+    return " and ".join(pipe_name(pipe) for pipe in pipes.tolist())
+
+

@@ -1,0 +1,106 @@
+"""The bytes of accesses, worked out: extents, bursts, exact intervals, what overlaps.
+
+Tables of accesses are taken whole (NumPy); single accesses as intervals, for the few that a finding speaks of.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ascsim.machine.trace import Trace
+
+Intervals = list[tuple[int, int]]
+"""Bytes as sorted (first, one past the last) pairs."""
+
+
+def extent(accesses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first byte of each access, and one past its last (int64)."""
+    low = accesses["start"].astype(np.int64)
+    high = low + accesses["length"]
+    for count, stride in (("n1", "s1"), ("n2", "s2"), ("n3", "s3")):
+        reach = (accesses[count].astype(np.int64) - 1) * accesses[stride]
+        low = low + np.minimum(reach, 0)
+        high = high + np.maximum(reach, 0)
+    return low, high
+
+
+def bursts(access: np.void) -> np.ndarray:
+    """The first byte of each burst of one access, in the access's own order."""
+    starts = np.array([access["start"]], np.int64)
+    for count, stride in (("n3", "s3"), ("n2", "s2"), ("n1", "s1")):
+        starts = (starts[:, None] + np.arange(access[count], dtype=np.int64) * access[stride]).ravel()
+    return starts
+
+
+def merged(intervals: Intervals) -> Intervals:
+    """The same bytes as sorted intervals that do not touch."""
+    joined: Intervals = []
+    for low, high in sorted(intervals):
+        if joined and low <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], high))
+        elif low < high:
+            joined.append((low, high))
+    return joined
+
+
+def touched(trace: Trace, number: int) -> Intervals:
+    """The bytes of an access as sorted intervals: strides and mask worked out."""
+    access = trace.accesses[number]
+    length = int(access["length"])
+    if not access["mask"]:
+        starts = np.unique(bursts(access))
+        opens = np.flatnonzero(np.concatenate(([True], starts[1:] > starts[:-1] + length)))
+        closes = np.concatenate((opens[1:], [len(starts)])) - 1
+        return list(zip(starts[opens].tolist(), (starts[closes] + length).tolist(), strict=True))
+    active = np.unpackbits(trace.masks[int(access["mask"]) - 1], bitorder="little")
+    offsets = np.unique((bursts(access)[:, None] + np.arange(length)).ravel()) - int(access["start"])
+    inside = (offsets >= 0) & (offsets < 256)
+    kept = offsets[~inside | (active[np.where(inside, offsets, 0)] != 0)] + int(access["start"])
+    return merged([(byte, byte + 1) for byte in kept.tolist()])
+
+
+def common(a: Intervals, b: Intervals) -> Intervals:
+    """The bytes in both."""
+    shared: Intervals = []
+    i = j = 0
+    while i < len(a) and j < len(b):
+        low, high = max(a[i][0], b[j][0]), min(a[i][1], b[j][1])
+        if low < high:
+            shared.append((low, high))
+        if a[i][1] < b[j][1]:
+            i += 1
+        else:
+            j += 1
+    return shared
+
+
+def within(intervals: Intervals, low: int, high: int) -> Intervals:
+    """The part in [low, high)."""
+    return common(intervals, [(low, high)])
+
+
+def clusters(key: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Number the groups of extents that overlap, directly or through others; different keys never share a group."""
+    order = np.lexsort((low, key))
+    edges = np.unique(np.concatenate((low, high)))
+    _, key_rank = np.unique(key, return_inverse=True)
+    offset = key_rank[order] * len(edges)
+    ends = np.maximum.accumulate(np.searchsorted(edges, high[order]) + offset)
+    begins = np.searchsorted(edges, low[order]) + offset
+    fresh = np.ones(len(order), bool)
+    fresh[1:] = begins[1:] >= ends[:-1]
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(fresh) - 1
+    return numbers
+
+
+def all_bursts(accesses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(number of the access, first byte) of every burst of every access."""
+    n1, n2, n3 = (accesses[count].astype(np.int64) for count in ("n1", "n2", "n3"))
+    each = n1 * n2 * n3
+    owner = np.repeat(np.arange(len(accesses)), each)
+    turn = np.arange(len(owner)) - np.repeat(np.cumsum(each) - each, each)
+    starts = accesses["start"].astype(np.int64)[owner] + turn % n1[owner] * accesses["s1"][owner]
+    starts += turn // n1[owner] % n2[owner] * accesses["s2"][owner]
+    starts += turn // (n1 * n2)[owner] * accesses["s3"][owner]
+    return owner, starts

@@ -1,0 +1,175 @@
+"""Flags that do not pair: sets and waits of one pipe pair and event id must come in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ascsim.checks.calls import calls_of
+from ascsim.checks.context import Context, Found, pipe_name
+from ascsim.checks.flags import Flags
+from ascsim.diagnostics import CATALOGUE, Severity
+
+WAIT_WITHOUT_SET = CATALOGUE.add(
+    "S001", Severity.ERROR, "A wait without its set",
+    "A pipe waits for a flag that nothing sets: on a chip the kernel hangs there. A flag is one pair of pipes and one "
+    "event id, and all three must be the same in both calls.\n\n"
+    "Set the flag on the source pipe after the work that the waiting pipe needs. In a loop whose wait comes first (a "
+    "buffer must be free before it is filled again), set the flag once before the loop.\n\n"
+    "Example:\n"
+    "    TLOAD(a, global);\n"
+    "    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);   // without this line the next one never returns\n"
+    "    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+    "    TADD(c, a, b);",
+)  # fmt: skip
+WAIT_BEFORE_SET = CATALOGUE.add(
+    "S002", Severity.ERROR, "A wait that stands before its set",
+    "A pipe waits for a flag whose set comes later in the program. The source pipe runs on, so on a chip the wait ends "
+    "when that later set takes effect: the waiting pipe's work happens after instructions that stand behind it in the "
+    "source. ascsim carries instructions out in program order, so the results it shows here are not the chip's. If "
+    "the source pipe in turn waits for this one, the kernel hangs.\n\n"
+    "Move the set before the wait.\n\n"
+    "Example:\n"
+    "    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+    "    TADD(c, a, b);\n"
+    "    TLOAD(a, global);\n"
+    "    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);   // belongs, with the load, before the wait",
+)  # fmt: skip
+SET_WITHOUT_WAIT = CATALOGUE.add(
+    "S003", Severity.ERROR, "A set without its wait",
+    "A flag is still set when the kernel ends. The next kernel on the core that uses this pipe pair and event id finds it "
+    "set: its first wait returns too early, or its set meets a set flag, which is undefined.\n\n"
+    "Wait for every flag that was set, also for the last one of a loop; or leave the set out.\n\n"
+    "Example:\n"
+    "    set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);        // the buffer is free\n"
+    "    for (...) {\n"
+    "        wait_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);   // load into it\n"
+    "        ...\n"
+    "        set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);    // free again\n"
+    "    }\n"
+    "    wait_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);       // takes back the last one",
+)  # fmt: skip
+SET_TWICE = CATALOGUE.add(
+    "S004", Severity.ERROR, "A flag set twice before its wait",
+    "A flag is set while it still is: what a second set does then is undefined, and a chip may hang. A flag holds one "
+    "signal and does not count.\n\n"
+    "Wait for the first set before the second, or give the second another event id.\n\n"
+    "Example:\n"
+    "    TLOAD(a, x); set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+    "    TLOAD(b, y); set_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);   // not EVENT_ID0 again",
+)  # fmt: skip
+
+
+def check(context: Context) -> Iterator[Found]:
+    """Findings of flags that do not pair."""
+    flags = context.flags
+    lonely = flags.partner < 0
+    late = ~flags.is_set & (flags.partner > np.arange(len(flags.partner)))
+    yield from _each(context, flags, np.flatnonzero(lonely & ~flags.is_set), _wait_without_set)
+    yield from _each(context, flags, np.flatnonzero(late), _wait_before_set)
+    doubled = np.flatnonzero(flags.doubled)
+    yield from _each(context, flags, doubled, _set_twice)
+    if context.is_cut_short:
+        return
+    # A set that another finding speaks of is not told again, nor are its fellows of the same line.
+    told = {_line(context, flags, n) for n in (*doubled.tolist(), *flags.before[doubled].tolist())}
+    left = [n for n in np.flatnonzero(lonely & flags.is_set).tolist() if _line(context, flags, n) not in told]
+    yield from _each(context, flags, np.array(left, np.int64), _set_without_wait)
+
+
+def _line(context: Context, flags: Flags, number: int) -> tuple[int, ...]:
+    row = int(flags.row[number])
+    site = int(context.trace.rows["site"][context.root(row)])
+    return (site, 0) if site else (0, row)
+
+
+def _each(context: Context, flags: Flags, numbers: np.ndarray, tell: Callable[[Context, Flags, int], Found]) -> Iterator[Found]:
+    """One finding for each source site, pipe pair and event, counted."""
+    if not len(numbers):
+        return
+    roots = context.roots(flags.row[numbers])
+    keys = np.stack(
+        [
+            context.trace.rows["site"][roots].astype(np.int64),
+            flags.source[numbers], flags.target[numbers], flags.event[numbers],
+        ]
+    )  # fmt: skip
+    _, first, count = np.unique(keys, axis=1, return_index=True, return_counts=True)
+    for index in np.argsort(first):
+        found = tell(context, flags, int(numbers[first[index]]))
+        yield replace(found, count=int(count[index]))
+
+
+def _of(flags: Flags, number: int) -> tuple[int, int, int]:
+    return int(flags.source[number]), int(flags.target[number]), int(flags.event[number])
+
+
+def _name(source: int, target: int, event: int) -> str:
+    return f"{pipe_name(source)} to {pipe_name(target)}, EVENT_ID{event}"
+
+
+def _wait_without_set(context: Context, flags: Flags, number: int) -> Found:
+    source, target, event = _of(flags, number)
+    calls = calls_of(context.trace)
+    row = int(flags.row[number])
+    hints = []
+    for other in _unpaired_sets(flags, int(flags.core[number])):
+        s, t, e = _of(flags, other)
+        where = context.where(int(flags.row[other]))
+        if e == event and (s, t) != (source, target):
+            hints.append(f"the event is set for another pair of pipes, {_name(s, t, e)}, at {where}")
+        elif (s, t) == (source, target):
+            hints.append(f"the pair has a set of another event id, EVENT_ID{e}, at {where}")
+    return Found(
+        "S001", Severity.ERROR,
+        f"wait without set: {pipe_name(target)} waits for ever for the flag from {_name(source, target, event)}",
+        (row,), (f"{pipe_name(target)} waits",), tuple(dict.fromkeys(hints))[:3],
+        f"Add {calls.set(source, target, event)} before it, after the work on {pipe_name(source)} that it waits for.",
+        key=(source, target, event),
+    )  # fmt: skip
+
+
+def _unpaired_sets(flags: Flags, core: int) -> list[int]:
+    low, high = np.searchsorted(flags.core, (core, core + 1))
+    return (low + np.flatnonzero(flags.is_set[low:high] & (flags.partner[low:high] < 0))).tolist()
+
+
+def _wait_before_set(context: Context, flags: Flags, number: int) -> Found:
+    source, target, event = _of(flags, number)
+    calls = calls_of(context.trace)
+    row, setter = int(flags.row[number]), int(flags.row[flags.partner[number]])
+    return Found(
+        "S002", Severity.ERROR,
+        f"wait before set: {pipe_name(target)} waits for the flag from {_name(source, target, event)}, which is set only later",
+        (row, setter), (f"{pipe_name(target)} waits", f"{pipe_name(source)} sets the flag"),
+        ("instructions are carried out in program order here: the results shown are not the chip's",),
+        f"Move {calls.set(source, target, event)} from {context.where(setter)} to before {context.where(row)}.",
+        key=(source, target, event),
+    )  # fmt: skip
+
+
+def _set_without_wait(context: Context, flags: Flags, number: int) -> Found:
+    source, target, event = _of(flags, number)
+    calls = calls_of(context.trace)
+    return Found(
+        "S003", Severity.ERROR,
+        f"set without wait: the flag from {_name(source, target, event)} is still set when the kernel ends",
+        (int(flags.row[number]),), (f"{pipe_name(source)} sets the flag",), (),
+        f"Add {calls.wait(source, target, event)} before the work on {pipe_name(target)} that needs it, or take the set away.",
+        key=(source, target, event),
+    )  # fmt: skip
+
+
+def _set_twice(context: Context, flags: Flags, number: int) -> Found:
+    source, target, event = _of(flags, number)
+    calls = calls_of(context.trace)
+    row, first = int(flags.row[number]), int(flags.row[flags.before[number]])
+    return Found(
+        "S004", Severity.ERROR,
+        f"set twice: the flag from {_name(source, target, event)} is set again before anything waited for it",
+        (row, first), ("sets the flag again", "set it first"), (),
+        f"Add {calls.wait(source, target, event)} between the two, or use another event id.",
+        key=(source, target, event),
+    )  # fmt: skip
