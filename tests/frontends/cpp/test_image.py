@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from ascsim.frontends.cpp.image import (
     append_images,
     cache_directory,
     load_image,
+    prune,
     unpack_frames,
     write_atomically,
 )
@@ -92,3 +94,19 @@ def test_files_are_written_whole(tmp_path: Path) -> None:
     write_atomically(place, b"two")
     assert place.read_bytes() == b"two"
     assert [entry.name for entry in place.parent.iterdir()] == ["file"]
+
+
+def test_a_full_cache_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
+    for age in range(9):
+        place = tmp_path / f"{age}"
+        if age % 2:
+            place.mkdir()
+            (place / "file").write_text("")
+        else:
+            place.write_text("")
+        os.utime(place, (1000 - age, 1000 - age))
+    prune(tmp_path, keep=5)
+    assert len(list(tmp_path.iterdir())) == 9, "not full yet"
+    prune(tmp_path, keep=4)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["0", "1", "2", "3"]
+    prune(tmp_path / "absent")

@@ -135,6 +135,11 @@ def test_a_kernel_called_from_device_code_is_a_call() -> None:
         assert "Launch" not in rewritten(source), qualifier
 
 
+def test_a_kernel_called_in_a_statement_that_a_condition_cuts() -> None:
+    source = KERNEL + "void go(float* p) {\n  if (a)\n    k(p, 1);\n#ifdef X\n  else if (b)\n    k(p, 2);\n#endif\n}\n"
+    assert [entry.line for entry in rewrite(source.encode()).launches] == [4, 7]
+
+
 def test_a_kernel_of_a_header_is_known_by_name() -> None:
     source = "void go(float* p) { ns::k(p); other(p); }"
     known = Names(kernels=frozenset({"k"}))
@@ -216,6 +221,21 @@ def test_an_initialised_array_is_refused() -> None:
         rewrite(b"AICORE void f() { __ubuf__ float x[2] = {1, 2}; }")
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("__ubuf__ float x[2];", "declare it inside a function"),
+        ("struct S { __ubuf__ half x[N]; };", "declare it inside a function"),
+        ("#define D(n) __ubuf__ float n[4];\nAICORE void f() { D(x) }", "array in a macro"),
+        ("#define F(n) __simd_vf__ void n() { }\nF(x)", "vector function in a macro"),
+        ("AICORE void f() { if (x { ) __ubuf__ float y[2]; }", "declare it inside a function"),
+    ],
+)
+def test_what_cannot_be_rewritten_is_refused_rather_than_left(source: str, message: str) -> None:
+    with pytest.raises(RewriteError, match=message):
+        rewrite(source.encode())
+
+
 def test_a_vector_function_opens_a_scope() -> None:
     source = (
         "__simd_vf__ inline void f(__ubuf__ T* p)\n{\n    g(p);\n}\n__simd_vf__ void declared();\nvoid other() { }\n"
@@ -275,6 +295,12 @@ def test_kernels_are_described() -> None:
     assert (mix.is_defined, mix.is_template) == (False, False)
     assert (templated.name, templated.core, templated.is_template, templated.is_defined) == ("t", "vector", True, True)
     assert (cube.name, cube.core, cube.parameters) == ("c", "cube", ())
+
+
+def test_an_include_guard_is_no_condition() -> None:
+    source = "#ifndef H\n#define H\nAICORE void f() { TADD(a); }\n#endif\n"
+    (call,) = rewrite(source.encode()).instructions_called
+    assert not call.is_conditional
 
 
 def test_instructions_called_in_device_functions_are_listed() -> None:

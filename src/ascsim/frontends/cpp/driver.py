@@ -8,9 +8,7 @@ is executed (``stub.c``), and a carrier of the device images, which stand behind
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import json
 import os
 import shlex
 import shutil
@@ -36,10 +34,12 @@ from ascsim.frontends.cpp.image import (
     append_images,
     cache_directory,
     load_image,
+    prune,
     unpack_frames,
     write_atomically,
 )
 from ascsim.frontends.cpp.messages import Message, original_column, parse_messages, render
+from ascsim.frontends.cpp.objects import ObjectCache, digest_of
 from ascsim.frontends.cpp.sources import Prepared, prepare
 from ascsim.profiles import Profile
 
@@ -91,7 +91,6 @@ _SCALAR_TRACE = {
     "clang": ("-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
     "zig": ("-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
 }
-_CACHED_OBJECTS = 400
 # Libraries that cannot be where a program's main function comes from.
 _SYSTEM_LIBRARIES = ("libstdc++.", "libc++", "libm.", "libgcc_s.", "libc.", "libdl.", "libpthread.", "librt.", "ld-")
 
@@ -227,6 +226,16 @@ class _Compiled:
     files: tuple[Path, ...]
 
 
+@dataclass(frozen=True)
+class _Object:
+    """A source's host object with its device frames, a key that changes with any input, and the files it read."""
+
+    source: Source
+    object: bytes
+    key: str
+    files: tuple[Path, ...]
+
+
 class _Build:
     """One build: the command line, the compiler, and a directory for what is in between."""
 
@@ -258,16 +267,16 @@ class _Build:
         line = self.line
         if line.mode == "text":
             return self._texts()
+        if line.mode == "compile" and line.output is not None and len(line.sources) > 1:
+            raise UserError("-c with -o takes one source: give one, or leave out -o")
+        compiled = self._compile_all(line.sources)
         if line.mode == "compile":
-            if line.output is not None and len(line.sources) > 1:
-                raise UserError("-c with -o takes one source: give one, or leave out -o")
-            return [self._compile_to(source, line.output or Path(source.path.stem + ".o")) for source in line.sources]
+            return [self._write_object(entry) for entry in compiled]
         objects: dict[Source, tuple[Path, str]] = {}
-        for index, source in enumerate(line.sources):
-            content, key = self._compile(source)
-            place = self.work / f"{index}-{source.path.stem}.o"
-            place.write_bytes(content)
-            objects[source] = (place, key)
+        for index, entry in enumerate(compiled):
+            place = self.work / f"{index}-{entry.source.path.stem}.o"
+            place.write_bytes(entry.object)
+            objects[entry.source] = (place, entry.key)
         if line.mode == "archive":
             return [self._archive([place for place, _ in objects.values()])]
         return [self._link(objects)]
@@ -279,37 +288,44 @@ class _Build:
 
     # -- compiling ---------------------------------------------------------------------------------------------------
 
-    def _compile_to(self, source: Source, output: Path) -> Path:
-        content, _ = self._compile(source, output)
-        write_atomically(output.absolute(), content)
-        return output
+    def _compile_all(self, sources: list[Source]) -> list[_Object]:
+        """All sources: the source pass first, then every call of the compiler side by side."""
+        plans = [(source, *self._plan(source)) for source in sources]
+        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+            calls = [[pool.submit(self._run_job, job) for job in jobs] for _, _, jobs in plans]
+            compiled = [[call.result() for call in of_source] for of_source in calls]
+        return [self._object(source, unit, done) for (source, unit, _), done in zip(plans, compiled, strict=True)]
 
-    def _compile(self, source: Source, output: Path | None = None) -> tuple[bytes, str]:
-        """The host object with its device frames, and a key that changes with any input."""
+    def _plan(self, source: Source) -> tuple[Prepared | None, list[_Job]]:
+        """The unit after the source pass, and the calls that it needs."""
         unit = self._prepare(source)
         if unit is None:
-            compiled = [self._run_job(self._plain_c_job(source))]
-            frames: list[Frame] = []
-        else:
-            sides = self._sides(unit)
-            if sides != ["host"] and self.profile is None:
-                raise UserError(
-                    f"{source.path} has device code: name the chip that it is for, for example --npu-arch=dav-3510"
-                )
-            jobs = [self._job(unit, source, side) for side in sides]
-            with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
-                compiled = list(pool.map(self._run_job, jobs))
-            frames = self._frames(unit, source, compiled)
+            return None, [self._plain_c_job(source)]
+        sides = self._sides(unit)
+        if sides != ["host"] and self.profile is None:
+            raise UserError(
+                f"{source.path} has device code: name the chip that it is for, for example --npu-arch=dav-3510"
+            )
+        return unit, [self._job(unit, source, side) for side in sides]
+
+    def _object(self, source: Source, unit: Prepared | None, compiled: list[_Compiled]) -> _Object:
+        """The host object with its device frames."""
         self._report(unit, compiled)
-        if output is not None:
-            self._write_dependencies(output, compiled[0].files, unit)
+        files = tuple(unit.originals.get(str(file), file) if unit else file for file in compiled[0].files)
         key = "-".join(entry.key for entry in compiled)
+        frames = self._frames(unit, source, compiled) if unit is not None else []
         if not frames:
-            return compiled[0].object, key
+            return _Object(source, compiled[0].object, key, files)
         place = self.work / "framed.o"
         place.write_bytes(compiled[0].object)
         add_section(place, SECTION, b"".join(frame.pack() for frame in frames))
-        return place.read_bytes(), key
+        return _Object(source, place.read_bytes(), key, files)
+
+    def _write_object(self, entry: _Object) -> Path:
+        output = self.line.output or Path(entry.source.path.stem + ".o")
+        write_atomically(output.absolute(), entry.object)
+        self._write_dependencies(output, entry.files)
+        return output
 
     def _prepare(self, source: Source) -> Prepared | None:
         """The unit after the source pass; None for C, which has no launches and no templates to make them of.
@@ -331,7 +347,9 @@ class _Build:
         return None if source.language == "c" and not unit.has_device_code else unit
 
     def _overlay(self) -> Path:
-        return (self.options.cache or self.work) / "overlay"
+        place = (self.options.cache or self.work) / "overlay"
+        prune(place)
+        return place
 
     def _sides(self, unit: Prepared) -> list[str]:
         """The compilations that a unit needs."""
@@ -384,8 +402,8 @@ class _Build:
 
     def _run_job(self, job: _Job) -> _Compiled:
         """Compile, or take the object from the cache."""
-        key = _digest(self.compiler.version, *job.command, job.text.read_bytes())
-        cache = _ObjectCache(self.options.cache)
+        key = digest_of(self.compiler.version, *job.command, job.text.read_bytes())
+        cache = ObjectCache(self.options.cache)
         cached = cache.find(key)
         if cached is not None:
             return _Compiled(job.side, cached.object, cached.printed, False, cached.key, cached.files)
@@ -422,16 +440,14 @@ class _Build:
         if any(entry.failed for entry in compiled):
             raise CompileError(render(errors) or raw.strip(), raw, errors)
 
-    def _write_dependencies(self, output: Path, files: Iterable[Path], unit: Prepared | None) -> None:
-        """The dependency file that a build system asked for, naming the user's files rather than rewritten copies."""
+    def _write_dependencies(self, output: Path, files: Iterable[Path]) -> None:
+        """The dependency file that a build system asked for; it names the user's files, not the rewritten copies."""
         words = self.line.dependency_flags
-        if not words or not any(word in ("-MD", "-MMD") for word in words):
+        if not any(word in ("-MD", "-MMD") for word in words):
             return
         values = dict(pairwise(words))
         target = values.get("-MT") or values.get("-MQ") or str(output)
-        originals = unit.originals if unit is not None else {}
-        named = dict.fromkeys(str(originals.get(str(file), file)) for file in files)
-        rows = " \\\n ".join(name.replace(" ", "\\ ") for name in named)
+        rows = " \\\n ".join(name.replace(" ", "\\ ") for name in dict.fromkeys(map(str, files)))
         place = Path(values.get("-MF") or output.with_suffix(".d"))
         write_atomically(place.absolute(), f"{target}: {rows}\n".encode())
 
@@ -465,7 +481,7 @@ class _Build:
         is_program = line.mode == "link"
         output = (line.output or Path("a.out")).absolute()
         items = [str(objects[item][0]) if isinstance(item, Source) else item for item in line.link]
-        key = _digest(*(key for _, key in objects.values()), *line.link_flags, options.python, ascsim.__version__)
+        key = digest_of(*(key for _, key in objects.values()), *line.link_flags, options.python, ascsim.__version__)
         if len(objects) == len(items) and not line.link_flags and _is_up_to_date(output, key):
             return line.output or output
         linked = self.work / "linked"
@@ -592,96 +608,8 @@ def _is_up_to_date(output: Path, key: str) -> bool:
         return False
 
 
-def _digest(*parts: str | bytes) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return digest.hexdigest()[:32]
-
-
 def _dependencies(path: Path) -> tuple[Path, ...]:
     """The files that a compiler's dependency file names."""
     text = path.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ")
     words = text.split(": ", 1)[-1].replace("\\ ", "\0").split()
     return tuple(Path(word.replace("\0", " ").replace("$$", "$")) for word in words)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The cache of objects
-
-
-@dataclass(frozen=True)
-class _Cached:
-    object: bytes
-    printed: str
-    key: str
-    files: tuple[Path, ...]
-
-
-class _ObjectCache:
-    """Objects by what went into them: command, text, compiler, and the state of every file that was included."""
-
-    def __init__(self, root: Path | None) -> None:
-        self.root = root / "objects" if root is not None else None
-
-    def find(self, key: str) -> _Cached | None:
-        """The object of that command and text, if no included file has changed since."""
-        if self.root is None:
-            return None
-        try:
-            data = json.loads((self.root / f"{key}.json").read_text(encoding="utf-8"))
-            content = (self.root / f"{data['object']}.o").read_bytes()
-        except (OSError, ValueError, KeyError):
-            return None
-        if not all(_is_unchanged(*entry) for entry in data["files"]):
-            return None
-        files = tuple(Path(entry[0]) for entry in data["files"])
-        return _Cached(content, data["printed"], data["object"], files)
-
-    def keep(self, key: str, content: bytes, printed: str, files: Iterable[Path]) -> str:
-        """Keep an object; the returned key stands for all that went into it."""
-        states = [(str(file), *_state(file)) for file in files]
-        whole = _digest(key, *(state[3] for state in states))
-        if self.root is not None:
-            write_atomically(self.root / f"{whole}.o", content)
-            data = {"object": whole, "printed": printed, "files": states}
-            write_atomically(self.root / f"{key}.json", json.dumps(data).encode())
-            self._prune()
-        return whole
-
-    def _prune(self) -> None:
-        assert self.root is not None
-        entries = list(self.root.iterdir())
-        if len(entries) > 2 * _CACHED_OBJECTS:
-            for entry in sorted(entries, key=_age)[: len(entries) - _CACHED_OBJECTS]:
-                entry.unlink(missing_ok=True)
-
-
-def _age(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
-
-
-def _state(path: Path) -> tuple[int, int, str]:
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns, _content_digest(path, status.st_mtime_ns, status.st_size)
-
-
-@functools.lru_cache(maxsize=4096)
-def _content_digest(path: Path, _time: int, _size: int) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
-
-
-def _is_unchanged(name: str, size: int, time: int, digest: str) -> bool:
-    """Same size and time, or same content (a checkout changes times)."""
-    path = Path(name)
-    try:
-        status = path.stat()
-        if (status.st_size, status.st_mtime_ns) == (size, time):
-            return True
-        return status.st_size == size and _content_digest(path, status.st_mtime_ns, status.st_size) == digest
-    except OSError:
-        return False

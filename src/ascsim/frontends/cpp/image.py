@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import struct
 import tempfile
 from collections.abc import Iterator
@@ -123,6 +124,7 @@ class Image:
         directory = cache_directory() / "images" if directory is None else directory
         target = directory / f"{device.sha256[:32]}-{side}.so"
         if not target.exists():
+            prune(directory)
             write_atomically(target, self.read(side))
         return target
 
@@ -182,6 +184,25 @@ def append_images(path: Path, images: dict[str, bytes], description: dict[str, A
             file.write(image)
         data = json.dumps({"format": FORMAT, **description, "devices": devices}).encode()
         file.write(data + _TRAILER.pack(len(data), TRAILER_MAGIC))
+
+
+def prune(directory: Path, keep: int = 400) -> None:
+    """Remove what was used longest ago from a directory of the cache once it holds twice as many entries as it may."""
+    entries = list(directory.iterdir()) if directory.is_dir() else []
+    if len(entries) < 2 * keep:
+        return
+    for entry in sorted(entries, key=_last_use)[:-keep]:
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+
+
+def _last_use(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # another process was first
+        return 0.0
 
 
 def write_atomically(path: Path, data: bytes) -> None:

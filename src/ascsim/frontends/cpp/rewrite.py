@@ -29,6 +29,21 @@ import tree_sitter
 import tree_sitter_cuda
 
 from ascsim.diagnostics import Site, UserError
+from ascsim.frontends.cpp.tokens import (
+    CONDITION,
+    DEFINE,
+    DIRECTIVE,
+    WORD,
+    blank,
+    callee_start,
+    closing_of,
+    find_at_depth_0,
+    last_name,
+    mask,
+    skip_blanks,
+    skip_blanks_back,
+    split_arguments,
+)
 
 # Words that make a function a device function.
 DEVICE_QUALIFIERS = frozenset(
@@ -241,40 +256,6 @@ def _has_vendor_words(source: bytes, known: Names) -> bool:
     return bool(_VENDOR_WORD.search(source)) or any(name in source for name in names)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Text with its comments and strings blanked
-
-_TOKEN = re.compile(
-    rb"""(?P<raw>R"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)")
-       | (?P<comment>//(?:\\\r?\n|[^\n])* | /\*.*?(?:\*/|\Z))
-       | (?P<string>"(?:[^"\\\n]|\\.)*")
-       | (?P<number>\b\d(?:[eEpP][+-]|['.\w])*)
-       | (?P<char>'(?:[^'\\\n]|\\.)+')""",
-    re.DOTALL | re.VERBOSE,
-)
-_DIRECTIVE = re.compile(rb"^[ \t]*\#(?:\\\r?\n|[^\n])*", re.MULTILINE)
-_DEFINE = re.compile(rb"[ \t]*\#[ \t]*define[ \t]+(\w+)(\([^)]*\))?")
-_WORD = re.compile(rb"[A-Za-z_]\w*")
-
-
-def _blank(text: bytes | bytearray) -> bytes:
-    return re.sub(rb"[^\r\n]", b" ", bytes(text))
-
-
-def _mask(source: bytes, *, strings: bool) -> bytes:
-    """The text with comments, and with the insides of strings if asked, replaced by blanks; newlines stay."""
-
-    def replaced(match: re.Match[bytes]) -> bytes:
-        text = match.group()
-        if match.lastgroup == "comment":
-            return _blank(text)
-        if strings and match.lastgroup in ("raw", "string", "char", "delimiter"):
-            return text[:1] + _blank(text[1:-1]) + text[-1:]
-        return text
-
-    return _TOKEN.sub(replaced, source)
-
-
 @dataclass(frozen=True)
 class _Function:
     """A function definition or declaration with what its prefix says."""
@@ -305,9 +286,9 @@ class _Pass:
         self.path = path
         self.device_calls_are_launches = device_calls_are_launches
         self.export_kernels = export_kernels
-        self.no_comments = _mask(source, strings=False)
-        self.code = _mask(source, strings=True)
-        self.directives = list(_DIRECTIVE.finditer(self.code))
+        self.no_comments = mask(source, strings=False)
+        self.code = mask(source, strings=True)
+        self.directives = list(DIRECTIVE.finditer(self.code))
         self.view, self.macro_view = self._views()
         self.own_qualifiers = self._qualifier_macros(known.qualifiers)
         self.device_words = DEVICE_QUALIFIERS | known.qualifiers | self.own_qualifiers
@@ -321,7 +302,7 @@ class _Pass:
 
     def run(self) -> Rewritten:
         explicit = [*self._find_launches(self.view, False), *self._find_launches(self.macro_view, True)]
-        root = _parser().parse(self._parse_copy()).root_node
+        root = self._parsed()
         functions = self._functions(root)
         kernels = tuple(self._kernel(function) for function in functions.values() if function.is_kernel)
         by_name = {kernel.name: kernel for kernel in sorted(kernels, key=lambda kernel: kernel.is_defined)}
@@ -333,6 +314,7 @@ class _Pass:
         self._rewrite_attributes()
         for function in functions.values():
             self._rewrite_function(function, by_name)
+        self._refuse_what_was_missed()
         host_edits = self._host_edits(functions)
         edits = [*self.edits, *self.device_edits]
         return Rewritten(
@@ -351,10 +333,10 @@ class _Pass:
 
     def _views(self) -> tuple[bytes, bytes]:
         """The code without its directives, and the bodies of ``#define`` alone."""
-        view, macros = bytearray(self.code), bytearray(_blank(self.code))
+        view, macros = bytearray(self.code), bytearray(blank(self.code))
         for directive in self.directives:
-            view[directive.start() : directive.end()] = _blank(directive.group())
-            define = _DEFINE.match(directive.group())
+            view[directive.start() : directive.end()] = blank(directive.group())
+            define = DEFINE.match(directive.group())
             if define:
                 start = directive.start() + define.end()
                 body = re.sub(rb"\\(\r?\n)", rb" \1", self.code[start : directive.end()])
@@ -365,10 +347,10 @@ class _Pass:
         """Macros of the file that stand for a device qualifier (``#define FN __aicore__ inline``)."""
         bodies = {}
         for directive in self.directives:
-            define = _DEFINE.match(directive.group())
+            define = DEFINE.match(directive.group())
             if define and define[2] is None:
                 body = directive.group()[define.end() :]
-                bodies[define[1].decode()] = {word.decode() for word in _WORD.findall(body)}
+                bodies[define[1].decode()] = {word.decode() for word in WORD.findall(body)}
         found: set[str] = set()
         while True:
             more = {name for name, words in bodies.items() if words & (DEVICE_QUALIFIERS | known | found)} - found
@@ -377,27 +359,56 @@ class _Pass:
                 return frozenset(found) - DEVICE_QUALIFIERS
             found |= more
 
+    def _parsed(self) -> tree_sitter.Node:
+        """The tree of the file.
+
+        The grammar wants whole statements between ``#if`` and ``#endif``; where they are not, the tree of the text with
+        both branches of every condition has fewer errors.
+        """
+        copy = bytearray(self._parse_copy())
+        root = _parser().parse(bytes(copy)).root_node
+        if not root.has_error:
+            return root
+        for directive in self.directives:
+            if CONDITION.match(directive.group()):
+                copy[directive.start() : directive.end()] = blank(directive.group())
+        other = _parser().parse(bytes(copy)).root_node
+        return min(root, other, key=lambda tree: sum(1 for _ in _nodes(tree, "ERROR")))
+
+    def _conditional_ranges(self) -> list[tuple[int, int]]:
+        """Where ``#if`` sections begin and end, include guards aside."""
+        ranges, opened = [], []
+        for directive in self.directives:
+            match = CONDITION.match(directive.group())
+            if match is None:
+                continue
+            if match[1].startswith(b"if"):
+                opened.append(directive.start())
+            elif match[1] == b"endif" and opened:
+                ranges.append((opened.pop(), directive.end()))
+        return [(start, end) for start, end in ranges if self.view[:start].strip() or self.view[end:].strip()]
+
     def _parse_copy(self) -> bytes:
         """The text for tree-sitter: the vendor's words, the launch configurations and comments are blanked."""
         copy = bytearray(self.no_comments)
         blanked = _BLANKED | self.device_words
-        for match in _WORD.finditer(self.view):
+        for match in WORD.finditer(self.view):
             word = match.group().decode()
             if word not in blanked:
                 continue
             end = match.end()
             if word in _WORDS_WITH_ARGUMENT:
-                opening = _skip_blanks(self.view, end)
+                opening = skip_blanks(self.view, end)
                 if self.view[opening : opening + 1] == b"(":
-                    end = _closing(self.view, opening) + 1
-            copy[match.start() : end] = _blank(copy[match.start() : end])
+                    end = closing_of(self.view, opening) + 1
+            copy[match.start() : end] = blank(copy[match.start() : end])
         for match in _ATTRIBUTE.finditer(self.view):
-            copy[match.start() : match.end()] = _blank(match.group())
+            copy[match.start() : match.end()] = blank(match.group())
         # `if ASC_IS_AIV {`: the macro brings its own parentheses.
         for match in re.finditer(rb"\bif\s+([A-Z][A-Z0-9_]{2,})(?=\s*\{)", self.view):
             copy[match.start(1) : match.end(1)] = b"(1)".ljust(len(match[1]))
         for start, end in self.launch_gaps:
-            copy[start:end] = _blank(copy[start:end])
+            copy[start:end] = blank(copy[start:end])
         return bytes(copy)
 
     # -- launches ----------------------------------------------------------------------------------------------------
@@ -410,17 +421,17 @@ class _Pass:
         """
         found = []
         for match in re.finditer(rb"<<<", view):
-            end = _find_at_depth_0(view, match.end(), b">>>")
+            end = find_at_depth_0(view, match.end(), b">>>")
             if end is None:
                 raise self._error(match.start(), "this launch has no closing `>>>`")
-            opening = _skip_blanks(view, end + 3)
+            opening = skip_blanks(view, end + 3)
             if view[opening : opening + 1] != b"(":
                 raise self._error(match.start(), "this launch has no argument list: write kernel<<<...>>>(arguments)")
-            callee_end = _skip_blanks_back(view, match.start())
-            callee = _callee_start(view, callee_end)
+            callee_end = skip_blanks_back(view, match.start())
+            callee = callee_start(view, callee_end)
             if callee == callee_end:
                 raise self._error(match.start(), "there is no kernel's name before this `<<<`")
-            closing = _closing(view, opening)
+            closing = closing_of(view, opening)
             if closing >= len(view):
                 raise self._error(opening, "the argument list of this launch has no closing `)`")
             found.append(_LaunchTokens(callee, callee_end, match.start(), end, opening, closing, in_macro))
@@ -454,11 +465,11 @@ class _Pass:
         if tokens:
             self.edits.append(_Edit(tokens.open, tokens.open + 3, b""))
             self.edits.append(_Edit(tokens.close, tokens.close + 3, b""))
-        arguments = _split_arguments(view, opening, closing)
+        arguments = split_arguments(view, opening, closing)
         comma = b", " if arguments else b""
         run = b")}).run([](auto... ascsim_a) { %s(ascsim_a...); }%s" % (text, comma)
         self.edits.append(_Edit(opening, opening + 1, run))
-        name = _last_name(text)
+        name = last_name(text)
         self._rewrite_null_arguments(view, arguments, kernels.get(name))
         line, column = self._position(callee)
         self.launches.append(Launch(text.decode(errors="replace"), line, column, tokens is None))
@@ -483,7 +494,7 @@ class _Pass:
             if declarator is None:
                 continue
             start = max(self.view.rfind(mark, 0, declarator.start_byte) for mark in (b";", b"{", b"}")) + 1
-            words = frozenset(word.decode() for word in _WORD.findall(self.view[start : declarator.start_byte]))
+            words = frozenset(word.decode() for word in WORD.findall(self.view[start : declarator.start_byte]))
             name = _declared_name(declarator)
             found[node.id] = _Function(node, declarator, name, words, (start, declarator.start_byte))
         return found
@@ -566,15 +577,15 @@ class _Pass:
         kernel_names = kernels.keys() | self.known.kernels
         entries = self._device_entries(functions) if self.device_calls_are_launches else frozenset()
         defined = {function.name for function in functions.values()} | {
-            define[1].decode() for directive in self.directives if (define := _DEFINE.match(directive.group()))
+            define[1].decode() for directive in self.directives if (define := DEFINE.match(directive.group()))
         }
-        calls = []
+        calls, conditional = [], self._conditional_ranges()
         for node in _nodes(root, "call_expression"):
             callee = node.child_by_field_name("function")
             arguments = node.child_by_field_name("arguments")
             if callee is None or arguments is None or arguments.type != "argument_list":
                 continue
-            name = _last_name(_text(callee).encode())
+            name = last_name(_text(callee).encode())
             if callee.start_byte not in self.launched and (name in kernel_names or name in entries):
                 host = self._enclosing_function(node, functions)
                 if host is not None and not self._is_device(host):
@@ -590,8 +601,8 @@ class _Pass:
                 on_device = function is not None and self._is_device(function)
                 if on_device or (self.device_calls_are_launches and function is not None):
                     line, column = self._position(callee.start_byte)
-                    conditional = any(ancestor.type.startswith("preproc_if") for ancestor in _ancestors(node))
-                    calls.append(Call(name, line, column, conditional))
+                    is_conditional = any(start <= callee.start_byte < end for start, end in conditional)
+                    calls.append(Call(name, line, column, is_conditional))
         return tuple(calls)
 
     def _device_entries(self, functions: dict[int, _Function]) -> frozenset[str]:
@@ -699,12 +710,27 @@ class _Pass:
         words = _SPACE_WORD.sub(b" ", bytes(text))
         return b" ".join(words.split()), alignment, frozenset(storage)
 
+    def _refuse_what_was_missed(self) -> None:
+        """Left alone, an on-chip array would be an array on the host's stack and a vector function plain code."""
+        touched = [(edit.start, edit.end) for edit in self.device_edits]
+        for view, where in ((self.view, ""), (self.macro_view, " in a macro")):
+            for match in _OBJECT_ON_CHIP.finditer(view):
+                if not any(start <= match.start() < end for start, end in touched):
+                    raise self._error(
+                        match.start(),
+                        f"ascsim cannot give this array{where} its place in on-chip memory: declare it inside a "
+                        "function, in a statement of its own",
+                    )
+            for match in _VECTOR_FUNCTION.finditer(view):
+                if not any(start == match.end() for start, _ in touched):
+                    raise self._error(match.start(), f"ascsim cannot read this vector function{where}")
+
     # -- the rest ----------------------------------------------------------------------------------------------------
 
     def _rewrite_attributes(self) -> None:
         """``[aicore]`` is an attribute of the vendor's compiler; in C++ it would begin a lambda."""
         for match in _ATTRIBUTE.finditer(self.code):
-            self.edits.append(_Edit(match.start(), match.end(), _blank(match.group())))
+            self.edits.append(_Edit(match.start(), match.end(), blank(match.group())))
 
     def _ordered(self, edits: list[_Edit]) -> list[_Edit]:
         ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
@@ -749,140 +775,16 @@ def export_name(kernel: str) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Tokens
+# The vendor's constructs, as far as words go
 
 _ATTRIBUTE = re.compile(rb"\[\s*(?:host\s*,\s*)?aicore(?:\s*,\s*host)?\s*\](?!\s*[({])")
 _SPACE_WORD = re.compile(rb"\b(?:" + b"|".join(word.encode() for word in SPACES) + rb")\b")
-_PAIRS = {ord("("): ord(")"), ord("["): ord("]"), ord("{"): ord("}")}
-_CLOSERS = {closer: opener for opener, closer in _PAIRS.items()}
-_LESS, _GREATER, _COMMA = ord("<"), ord(">"), ord(",")
-
-
-def _skip_blanks(view: bytes, at: int) -> int:
-    while at < len(view) and view[at] in b" \t\r\n\f\v":
-        at += 1
-    return at
-
-
-def _skip_blanks_back(view: bytes, at: int) -> int:
-    while at > 0 and view[at - 1] in b" \t\r\n\f\v":
-        at -= 1
-    return at
-
-
-def _closing(view: bytes, opening: int) -> int:
-    """Where the bracket at ``opening`` closes; the end of the text if nowhere."""
-    expected: list[int] = []
-    for at in range(opening, len(view)):
-        if view[at] in _PAIRS:
-            expected.append(_PAIRS[view[at]])
-        elif view[at] in _CLOSERS:
-            if view[at] != expected.pop():
-                break
-            if not expected:
-                return at
-    return len(view)
-
-
-def _opening(view: bytes, closing: int) -> int:
-    """Where the bracket that closes at ``closing`` opens; -1 if nowhere."""
-    depth = 0
-    for at in range(closing, -1, -1):
-        if view[at] in _CLOSERS:
-            depth += 1
-        elif view[at] in _PAIRS:
-            depth -= 1
-            if depth == 0:
-                return at
-    return -1
-
-
-def _find_at_depth_0(view: bytes, start: int, wanted: bytes) -> int | None:
-    at = start
-    while at < len(view):
-        if view.startswith(wanted, at):
-            return at
-        if view[at] in _PAIRS:
-            at = _closing(view, at)
-        elif view[at] in _CLOSERS or view[at] == ord(";"):
-            return None
-        at += 1
-    return None
-
-
-def _split_arguments(view: bytes, opening: int, closing: int) -> list[tuple[int, int]]:
-    """The ranges of the arguments between two parentheses; none if there is nothing but blanks."""
-    if not view[opening + 1 : closing].strip():
-        return []
-    ranges, start, at = [], opening + 1, opening + 1
-    while at < closing:
-        if view[at] in _PAIRS:
-            at = _closing(view, at)
-        elif view[at] == _COMMA:
-            ranges.append((start, at))
-            start = at + 1
-        at += 1
-    return [*ranges, (start, closing)]
-
-
-def _callee_start(view: bytes, end: int) -> int:
-    """Where the name that ends at ``end`` begins: ``ns::C<A, (B > 0)>::template kernel<T>``, ``NAME(run, X)<T>``."""
-    start = end
-    while True:
-        at = _skip_blanks_back(view, start)
-        if at > 0 and view[at - 1] == _GREATER:
-            at = _skip_blanks_back(view, _angle_opening(view, at - 1))
-        if at > 0 and view[at - 1] in b")]":
-            opening = _opening(view, at - 1)
-            before = _skip_blanks_back(view, max(opening, 0))
-            if opening < 0:
-                return start
-            at = before if _word_start(view, before) < before else opening
-        word = _word_start(view, at)
-        if word == at and not (at < start and view[at : at + 1] == b"("):
-            return start
-        start = word
-        before = _skip_blanks_back(view, start)
-        if view[_word_start(view, before) : before] == b"template":
-            before = _skip_blanks_back(view, before - len(b"template"))
-        if view[max(before - 2, 0) : before] != b"::":
-            return start
-        start = before - 2
-
-
-def _angle_opening(view: bytes, closing: int) -> int:
-    depth, at = 0, closing
-    while at >= 0:
-        byte = view[at]
-        if byte == _GREATER and view[max(at - 1, 0) : at] != b"-":
-            depth += 1
-        elif byte == _LESS:
-            depth -= 1
-            if depth == 0:
-                return at
-        elif byte in _CLOSERS:
-            at = _opening(view, at)
-        elif byte in b";{":
-            break
-        at -= 1
-    return closing + 1
-
-
-def _word_start(view: bytes, end: int) -> int:
-    at = end
-    while at > 0 and (view[at - 1 : at].isalnum() or view[at - 1] in b"_$" or view[at - 1] >= 0x80):
-        at -= 1
-    return at
-
-
-def _last_name(text: bytes) -> str:
-    """``kernel`` of ``ns::kernel<T, N>``."""
-    end = len(text.rstrip())
-    if end and text[end - 1] == _GREATER:
-        end = _skip_blanks_back(text, _angle_opening(text, end - 1))
-    return text[_word_start(text, end) : end].decode(errors="replace")
-
-
+# An array or object declared in on-chip memory, and a vector function's head, as far as words go.
+_OBJECT_ON_CHIP = re.compile(
+    rb"(?:" + _SPACE_WORD.pattern + rb")(?:\s+(?:const|static|volatile|unsigned|typename|alignas\(\w+\)))*"
+    rb"\s+[\w:]+(?:\s*<[^;(){}*&]*>)?\s+\w+\s*\[[^;{}]*\]\s*[;,]"
+)
+_VECTOR_FUNCTION = re.compile(rb"\b__simd_vf__\b[^;{}]*\{")
 # --------------------------------------------------------------------------------------------------------------------
 # Trees
 

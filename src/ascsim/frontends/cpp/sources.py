@@ -8,6 +8,7 @@ with a ``#line`` that names the user's file, so messages and debug information d
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -150,6 +151,8 @@ class _Tree:
         for file in self.files.values():
             digest.update(f"{file.path}\0{len(file.source)}\0".encode() + file.source)
         root = overlay / digest.hexdigest()[:24]
+        root.mkdir(parents=True, exist_ok=True)
+        os.utime(root)
         copies = [file for file in self.files.values() if file.is_copied]
         places = {file.path: str(index) for index, file in enumerate(copies)}
         texts: dict[Part, str] = {}
