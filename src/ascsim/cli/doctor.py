@@ -25,7 +25,7 @@ def command(as_json: bool) -> int:
     from ascsim.isa.compile import cache_directory
 
     try:
-        found = compilers.find()
+        found = compilers.find_compiler()
         compiler = {"command": " ".join(found.command), "version": found.version}
         trouble = ""
     except UserError as error:

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from ascsim.frontends.launch import Run
     from ascsim.report.compare import Comparison
 
-CPP_SUFFIXES = (".asc", ".cpp", ".cc", ".cxx", ".cce", ".c")
-
-
 @click.command("run", context_settings={"ignore_unknown_options": False})
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("program_arguments", nargs=-1, type=click.UNPROCESSED)
@@ -152,7 +149,7 @@ def _run_cpp(file: Path, options: dict[str, Any]) -> int:
 
     finished, status = run.run_file(
         file, options["arch"], list(options["program_arguments"]), sync=options["sync"], timeout=options["timeout"],
-        keep=options["keep"], trace_directory=options["trace_dir"], quiet=options["as_json"],
+        keep=options["keep"], trace_directory=options["trace_dir"], output_to_stderr=options["as_json"],
     )  # fmt: skip
     return _report([finished], status, options)
 

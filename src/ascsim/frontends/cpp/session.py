@@ -98,6 +98,7 @@ def run(
     profile: Profile | None = None,
     timeout: float | None = None,
     trace_directory: Path | None = None,
+    output_to_stderr: bool = False,
 ) -> Outcome:
     """Run a program that ``ascsim c++`` linked, on this process's standard streams.
 
@@ -107,6 +108,7 @@ def run(
         profile: the chip; by default the one that it was compiled for.
         timeout: seconds after which it is ended.
         trace_directory: where the trace goes; by default a temporary directory.
+        output_to_stderr: send the program's standard output to this process's standard error.
 
     Raises:
         UserError: the file was not linked by ascsim, or the runtime library cannot be built.
@@ -123,7 +125,7 @@ def run(
         sys.executable, "-P", "-m", "ascsim.frontends.cpp.child", str(directory), chip.name, str(library),
         str(program.absolute()), *arguments,
     ]  # fmt: skip
-    process = subprocess.Popen(command)
+    process = subprocess.Popen(command, stdout=sys.stderr if output_to_stderr else None)
     timed_out = _wait(process, timeout)
     status = process.returncode
     _cut(directory)

@@ -1,0 +1,193 @@
+"""One table: what was measured, the baseline of the same run, the ratio. ``make bench`` runs it.
+
+Figures are medians; a ratio says more than a time, for machines differ. Nothing here is a test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).parent.parent
+ASCSIM = [sys.executable, "-m", "ascsim.cli"]
+
+
+def median_seconds(work: Callable[[], object], runs: int = 5) -> float:
+    """The median wall time of ``work`` after one warm-up."""
+    work()
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def process(command: list[str]) -> Callable[[], object]:
+    """A whole process, its output thrown away; it has to succeed."""
+    return lambda: subprocess.run(command, check=True, capture_output=True)
+
+
+class Results:
+    """The rows of the table."""
+
+    def __init__(self) -> None:
+        self.table = Table("what", "figure", "baseline", "its figure", "ratio")
+
+    def add(self, what: str, figure: float, baseline: str, base: float, show: Callable[[float], str]) -> None:
+        """One row; ``figure`` and ``base`` are of one unit that ``show`` prints."""
+        self.table.add_row(what, show(figure), baseline, show(base), f"{figure / base:.2f}")
+
+
+def milliseconds(seconds: float) -> str:
+    """``12.3 ms``."""
+    return f"{seconds * 1e3:.1f} ms"
+
+
+def microseconds(seconds: float) -> str:
+    """``12.3 us``."""
+    return f"{seconds * 1e6:.2f} us"
+
+
+def rate(elements_per_second: float) -> str:
+    """``61 M/s``."""
+    return f"{elements_per_second / 1e6:.1f} M/s"
+
+
+def start_up(results: Results) -> None:
+    """The command line and the import."""
+    bare = median_seconds(process([sys.executable, "-c", "pass"]))
+    results.add("ascsim --help", median_seconds(process([*ASCSIM, "--help"])), "python -c pass", bare, milliseconds)
+    imported = median_seconds(process([sys.executable, "-c", "import ascsim"]))
+    results.add("import ascsim", imported, "python -c pass", bare, milliseconds)
+
+
+def edit_to_verdict(results: Results) -> None:
+    """From an edited C++ source to its verdict, beside the bare compilation of the rewritten file."""
+    from ascsim.frontends.cpp.compilers import find_compiler as find
+    from ascsim.frontends.cpp.run import include_flags
+
+    for name, arch in (("interleave.asc", "dav-3510"), ("sort_rows.cpp", "dav-2201")):
+        with tempfile.TemporaryDirectory() as scratch:
+            source = Path(scratch) / name
+            shutil.copy(ROOT / "examples" / name, source)
+            text, edits = source.read_text(), iter(range(10**6))
+
+            def run(source: Path = source, text: str = text, edits: object = edits, arch: str = arch) -> None:
+                source.write_text(f"{text}\n// edit {next(edits)}\n")  # type: ignore[call-overload]
+                subprocess.run([*ASCSIM, "run", str(source), f"--npu-arch={arch}"], check=True, capture_output=True)
+
+            kept = Path(scratch) / "kept"
+            subprocess.run(
+                [*ASCSIM, "run", str(source), f"--npu-arch={arch}", f"--keep={kept}"], check=True, capture_output=True
+            )
+            rewritten = next(kept.glob("*host*.cpp"))
+            bare = [*find().command, "-O1", "-c", str(rewritten), *include_flags(arch), "-o", str(kept / "bare.o")]
+            results.add(
+                f"{name}: source touched to verdict", median_seconds(run, 3), "g++ -O1 -c", median_seconds(process(bare), 3),
+                milliseconds,
+            )  # fmt: skip
+
+
+def sorting(results: Results) -> None:
+    """TSORT32 in a Python kernel, expansion, trace and checks included, beside NumPy's sort of the same keys."""
+    import ascsim
+
+    calls = 200
+
+    @ascsim.kernel(arch="a2a3")
+    def sort(values, indices, kind):
+        rows, cols = values.shape
+        size = 2 if kind == "f16" else 4
+        src = ascsim.tile(kind, rows, cols)
+        idx = ascsim.tile("u32", 1, cols)
+        dst = ascsim.tile(kind, rows, cols * 8 // size)
+        ascsim.tload(src, values)
+        ascsim.tload(idx, indices)
+        ascsim.set_flag(ascsim.Pipe.MTE2, ascsim.Pipe.V, 0)
+        ascsim.wait_flag(ascsim.Pipe.MTE2, ascsim.Pipe.V, 0)
+        for _ in range(calls):
+            ascsim.tsort32(dst, src, idx)
+
+    for kind in ("f32", "f16"):
+        for rows, cols in ((1, 32), (4, 2048), (1, 8192)):
+            values = np.random.default_rng(0).standard_normal((rows, cols)).astype(ascsim.__getattr__(kind).numpy)
+            indices = np.arange(cols, dtype=np.uint32).reshape(1, cols)
+            seconds = median_seconds(lambda v=values, i=indices, k=kind: sort[1](v, i, k), 3) / calls
+            keys = values.astype(np.float32).view(np.uint32).astype(np.uint64).reshape(-1, 32)
+            base = median_seconds(lambda k=keys: [np.sort(k) for _ in range(calls)], 3) / calls
+            elements = rows * cols
+            results.add(f"TSORT32 {kind} ({rows},{cols})", elements / seconds, "np.sort of u64 blocks", elements / base, rate)
+
+
+def tile_overhead(results: Results) -> None:
+    """TADD on a 64 by 64 tile beside the addition alone."""
+    import ascsim
+
+    calls = 500
+
+    @ascsim.kernel(arch="a5")
+    def add(x):
+        a, b, c = (ascsim.tile("f32", 64, 64) for _ in range(3))
+        for _ in range(calls):
+            ascsim.tadd(c, a, b)
+
+    x = np.zeros((1, 1), np.float32)
+    a = np.zeros((64, 64), np.float32)
+    seconds = median_seconds(lambda: add[1](x), 3) / calls
+    bare = median_seconds(lambda: [np.add(a, a, out=a) for _ in range(calls)], 3) / calls
+    results.add("TADD f32 64x64, Python, with checks", seconds, "np.add", bare, microseconds)
+
+
+def register_loop(results: Results) -> None:
+    """load, load, intlv, store, store in a C++ kernel, beside the same loop in plain C++."""
+    source = Path(__file__).parent / "register_loop.asc"
+    with tempfile.TemporaryDirectory() as scratch:
+        program = Path(scratch) / "loop"
+        subprocess.run(
+            [*ASCSIM, "c++", str(source), "-O2", "-o", str(program), "--npu-arch=dav-3510"], check=True, capture_output=True
+        )
+
+        def seconds(iterations: int) -> float:
+            return median_seconds(process([str(program), str(iterations)]), 3)
+
+        few, many = 1_000, 201_000
+        per_instruction = (seconds(many) - seconds(few)) / (many - few) / 5
+        printed = subprocess.run([str(program), "0"], check=True, capture_output=True, text=True).stdout
+        plain = float(next(line.split()[1] for line in printed.splitlines() if line.startswith("plain_ns"))) * 1e-9
+    results.add(
+        "register loop, a C++ kernel, checks on, per instruction", per_instruction, "plain C++ -O2", plain,
+        lambda s: f"{s * 1e9:.1f} ns",
+    )  # fmt: skip
+
+
+GROUPS = {
+    "start": start_up, "edit": edit_to_verdict, "sort": sorting, "tile": tile_overhead, "register": register_loop,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Run all groups, or those named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("groups", nargs="*", help=f"which of {', '.join(GROUPS)} (default: all)")
+    chosen = parser.parse_args().groups or list(GROUPS)
+    results, console = Results(), Console(width=120)
+    for name in chosen:
+        with console.status(name):
+            GROUPS[name](results)
+    console.print(results.table)
+
+
+if __name__ == "__main__":
+    main()

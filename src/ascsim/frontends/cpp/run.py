@@ -1,0 +1,64 @@
+"""``ascsim run FILE`` for C++: build if it is a source, run, check the trace."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from ascsim import profiles
+from ascsim.diagnostics import UserError
+from ascsim.frontends.cpp import driver, session
+from ascsim.frontends.cpp.arguments import LANGUAGES
+from ascsim.frontends.cpp.image import load_image
+from ascsim.frontends.launch import Run
+
+AUTO_FLAGS = ("--cce-pto-auto-enable",)
+
+
+def run_file(
+    file: Path,
+    arch: str | None,
+    arguments: list[str],
+    *,
+    sync: str | None = None,
+    timeout: float | None = None,
+    keep: Path | None = None,
+    trace_directory: Path | None = None,
+    output_to_stderr: bool = False,
+) -> tuple[Run, int]:
+    """Build ``file`` if it is a source, run it, and judge its trace.
+
+    Returns the run and the program's exit status (1 when it was ended by a signal or by its time limit).
+
+    Raises:
+        UserError: the file is neither a source nor a program of ``ascsim c++``, or does not compile.
+    """
+    started = time.perf_counter()
+    if file.suffix in LANGUAGES:
+        flags = AUTO_FLAGS if sync == "auto" else ()
+        options = driver.BuildOptions(keep=keep)
+        program = driver.compile_program([file], arch or "a2a3", flags=flags, options=options)
+    else:
+        program = file
+        if arch and profiles.find(arch).name != load_image(program).profile:
+            raise UserError(f"{file} was compiled for {load_image(program).profile}; build it again for {arch}")
+    outcome = session.run(
+        program, arguments, timeout=timeout, trace_directory=trace_directory, output_to_stderr=output_to_stderr
+    )
+    try:
+        return judge(outcome, file.stem, started), 1 if outcome.status is None else outcome.status
+    finally:
+        outcome.close()
+
+
+def judge(outcome: session.Outcome, name: str, started: float) -> Run:
+    """The run of a finished program: what stopped it, and what the checks say."""
+    from ascsim import checks
+
+    found = [*([outcome.error] if outcome.error else []), *outcome.stops()]
+    found += checks.run(outcome.trace, outcome.profile, outcome.sites)
+    launches = outcome.trace.noted("launch")
+    kernel = launches[0]["kernel"] if launches else name
+    modes = {note.get("sync", "manual") for note in launches}
+    sync = "mixed" if len(modes) > 1 else next(iter(modes), "no")
+    return Run(kernel, outcome.profile, outcome.trace, found, sync, time.perf_counter() - started)
