@@ -1,11 +1,14 @@
-"""Register semantics as machine code.
+"""Register semantics on raw buffers: for Python and ``.pto`` kernels by NumPy, for C++ kernels as machine code.
 
-The wrapper of a bound register instruction is a small function, written here as text, that turns raw buffers into what
-the semantics want and back. NumPy runs it for Python and ``.pto`` kernels; Numba compiles the same text to a C function
-pointer for C++ kernels. Every argument is a pointer: vector and mask registers are 256 bytes, scalars 8.
+Both forms are functions of buffers in the order of :func:`parameters`: written ones first, then inputs. Vector and mask
+registers are 256 bytes, scalars 8, loaded and stored bytes as many as the definition says. A written buffer is no input
+at the same time; callers copy where a register is both.
 
-Compiled code is cached on disk under a hash of all semantics, because Numba's own cache does not notice that a function
-which a cached function calls has changed.
+The NumPy form calls the semantics on views of the buffers. The compiled form is made from the same semantics, in the
+way that the definition's ``native`` names: a loop over lanes with the traced body (isa/lanewise.py), loops that move
+data (isa/moves.py), a table of all results, or the array function itself. The text of its module is kept on disk beside
+what Numba makes of it, under a hash of everything that it depends on: Numba's own cache does not notice that a function
+which a cached function was made from has changed.
 """
 
 from __future__ import annotations
@@ -24,10 +27,13 @@ from typing import Any
 import numpy as np
 
 from ascsim.isa import definition as d
+from ascsim.isa import moves
+from ascsim.isa.lanewise import trace
 from ascsim.isa.semantics import convert
-from ascsim.machine.dtypes import DType
+from ascsim.machine.operands import REGISTER_BYTES
 
-CACHE_VERSION = "1"
+CACHE_VERSION = "2"
+SCALAR_BYTES = 8
 
 
 def cache_directory() -> Path:
@@ -38,134 +44,409 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ascsim"
 
 
+# What goes in and out
+
+
 def parameters(bound: d.BoundRegisterInstruction) -> list[str]:
-    """Names of the wrapper's parameters in order: written buffers, then inputs (an INOUT operand is in both)."""
-    definition = bound.definition
-    if isinstance(bound.memory, d.Store):
-        outs = ["out_data", "out_written"]
-    else:
-        registers = [o for o in definition.operands if o.role is d.Role.OUT and o.sort in (d.Sort.VREG, d.Sort.MREG)]
-        merged = [o for o in definition.operands if o.role is d.Role.INOUT and o.sort is d.Sort.VREG]
-        cells = [o for o in definition.operands if o.role is d.Role.INOUT and o.sort is d.Sort.SCALAR]
-        outs = [f"out_{o.name}" for o in (*registers, *merged, *cells)]
-    stores = isinstance(bound.memory, d.Store)
-    ins = [f"in_{o.name}" for o in definition.inputs if not (stores and o.sort is d.Sort.POINTER)]
-    return outs + ins
+    """Names of the buffers in order: ``out_NAME`` of what is written, then ``in_NAME`` of the inputs.
+
+    A store writes ``out_data`` and ``out_written`` instead of memory and has no pointer among its inputs; a load has
+    the bytes it reads. An operand that is read and written is in both. The offset of a load or store is its caller's
+    affair.
+    """
+    return [*_written_names(bound), *(f"in_{o.name}" for o in _inputs(bound))]
 
 
-def _scalar_text(operand: d.Operand, dtype: DType | None) -> str:
-    name = f"in_{operand.name}"
-    if dtype is None:
-        return f"{name}.view(np.int64)[0]"
-    if dtype.name in ("f16", "bf16"):
-        return f"widen_{dtype.name}({name}[:2].view(np.uint16))[0]"
-    return f"{name}.view(np.{_numpy_name(dtype)})[0]"
-
-
-def _numpy_name(dtype: DType) -> str:
-    if dtype.numpy.name in np.sctypeDict:
-        return dtype.numpy.name
-    return dtype.bits_dtype.name
-
-
-def _input_text(operand: d.Operand, bound: d.BoundRegisterInstruction) -> str:
-    name, dtype, values = f"in_{operand.name}", bound.dtype_of(operand), bound.definition.values
-    if operand.sort is d.Sort.MREG:
-        if operand.lane_mask:
-            return f"{name}[::{bound.types[operand.lane_mask].size}]"
-        return name
+def buffer_bytes(bound: d.BoundRegisterInstruction, name: str) -> int:
+    """The size of the buffer of that name."""
+    if name in ("out_data", "out_written"):
+        assert bound.memory is not None
+        return bound.memory.nbytes
+    operand = _operand(bound, name)
     if operand.sort is d.Sort.POINTER:
-        return name
-    if operand.sort in (d.Sort.SCALAR, d.Sort.ENUM):
-        return _scalar_text(operand, dtype if operand.sort is d.Sort.SCALAR else None)
-    assert dtype is not None
-    if values == "bits":
-        return f"{name}.view(np.{dtype.bits_dtype.name})"
-    if values == "widen" and dtype.name in ("f16", "bf16"):
-        return f"widen_{dtype.name}({name}.view(np.uint16))"
-    return f"{name}.view(np.{_numpy_name(dtype)})"
+        assert bound.memory is not None
+        return bound.memory.nbytes
+    return REGISTER_BYTES if operand.sort in (d.Sort.VREG, d.Sort.MREG) else SCALAR_BYTES
 
 
-def _output_text(operand: d.Operand, value: str, bound: d.BoundRegisterInstruction) -> list[str]:
-    out, dtype, values = f"out_{operand.name}", bound.dtype_of(operand), bound.definition.values
-    if operand.sort is d.Sort.MREG:
-        if operand.lane_mask:
-            return [f"{out}[:] = 0", f"{out}[::{bound.types[operand.lane_mask].size}] = {value}"]
-        return [f"{out}[:] = {value}"]
+def _stores(bound: d.BoundRegisterInstruction) -> bool:
+    return isinstance(bound.memory, d.Store)
+
+
+def _written_names(bound: d.BoundRegisterInstruction) -> list[str]:
+    return ["out_data", "out_written"] if _stores(bound) else [f"out_{o.name}" for o in bound.registers_out]
+
+
+def _inputs(bound: d.BoundRegisterInstruction) -> list[d.Operand]:
+    offset = bound.memory.offset if bound.memory else ""
+    return [
+        o
+        for o in bound.definition.inputs
+        if o.name != offset and not (_stores(bound) and o.sort is d.Sort.POINTER)
+    ]
+
+
+def _governing(bound: d.BoundRegisterInstruction) -> d.Operand | None:
+    """The lane mask that the wrapper applies for the semantics."""
+    if bound.definition.masking == "none":
+        return None
+    return next(o for o in bound.definition.inputs if o.lane_mask)
+
+
+def _semantic_inputs(bound: d.BoundRegisterInstruction) -> list[d.Operand]:
+    """The inputs that the semantics take: not the governing mask, nor a destination that is only merged into."""
+    governing, merges = _governing(bound), bound.definition.masking == "merge"
+    return [o for o in _inputs(bound) if o is not governing and not (merges and o.role is d.Role.INOUT)]
+
+
+def _operand(bound: d.BoundRegisterInstruction, name: str) -> d.Operand:
+    bare = name.split("_", 1)[1]
+    return next(o for o in bound.definition.operands if o.name == bare)
+
+
+def _raw(bound: d.BoundRegisterInstruction, operand: d.Operand) -> np.dtype:
+    """The type that an operand's buffer is viewed as; narrow floats as bits."""
+    if operand.sort is d.Sort.MREG or operand.dtype in bound.definition.pointer_types:
+        return np.dtype(np.uint8)
+    if operand.sort is d.Sort.ENUM:
+        return np.dtype(np.int64)
+    kind = bound.dtype_of(operand)
+    assert kind is not None
+    bits = bound.definition.values == "bits" or operand.sort is d.Sort.POINTER or kind.is_narrow_float
+    return kind.bits_dtype if bits else kind.numpy
+
+
+def _widened(bound: d.BoundRegisterInstruction, operand: d.Operand) -> str:
+    """``f16`` or ``bf16`` if the semantics see this operand widened to float32, else nothing."""
+    kind = bound.dtype_of(operand) if operand.sort in (d.Sort.VREG, d.Sort.SCALAR) else None
+    widens = bound.definition.values == "widen" and kind is not None and kind.name in ("f16", "bf16")
+    return kind.name if kind is not None and widens else ""
+
+
+def _size(bound: d.BoundRegisterInstruction, operand: d.Operand) -> int:
+    """Bytes of a lane of a register or lane mask."""
+    return bound.types[operand.lane_mask].size if operand.lane_mask else _raw(bound, operand).itemsize
+
+
+def _widest(bound: d.BoundRegisterInstruction) -> int:
+    registers = [o for o in bound.definition.operands if o.sort is d.Sort.VREG or o.lane_mask]
+    return max((_size(bound, o) for o in registers), default=1)
+
+
+def _stride(bound: d.BoundRegisterInstruction, operand: d.Operand) -> tuple[int, int]:
+    """(first, step) of the lanes that take part."""
+    if bound.definition.part is None or _size(bound, operand) == _widest(bound):
+        return 0, 1
+    return bound.definition.part, _widest(bound) // _size(bound, operand)
+
+
+def _core_text(bound: d.BoundRegisterInstruction) -> str:
+    """``core``: the semantics on raw lanes; narrow floats go in widened and come out rounded."""
+    names = [f"in_{o.name}" for o in _semantic_inputs(bound)]
+    widened = [_widened(bound, o) for o in _semantic_inputs(bound)]
+    arguments = [f"widen_{w}({n})" if w else n for n, w in zip(names, widened, strict=True)]
+    call = f"semantics({', '.join([*arguments, *map(repr, bound.constants)])})"
+    narrowed = [""] * 2 if _stores(bound) else [_widened(bound, o) for o in bound.registers_out]
+    results = [f"r{i}" for i in range(len(narrowed))]
+    returned = [f"narrow_{w}({r})" if w else r for r, w in zip(results, narrowed, strict=True)]
+    return (
+        f"def core({', '.join(names)}):\n"
+        f"    {', '.join(results)} = {call}\n"
+        f"    return {', '.join(returned)}{',' if len(returned) == 1 else ''}\n"
+    )
+
+
+# By NumPy
+
+
+def _input_text(bound: d.BoundRegisterInstruction, operand: d.Operand) -> str:
+    name, raw = f"in_{operand.name}", _raw(bound, operand)
+    if operand.sort is d.Sort.ENUM:
+        return f"int({name}.view(np.int64)[0])"
     if operand.sort is d.Sort.SCALAR:
-        assert dtype is not None
-        return [f"{out}.view(np.{_numpy_name(dtype)})[0] = {value}"]
-    assert dtype is not None
-    if values == "bits":
-        lanes = f"{out}.view(np.{dtype.bits_dtype.name})"
-    elif values == "widen" and dtype.name in ("f16", "bf16"):
-        lanes, value = f"{out}.view(np.uint16)", f"narrow_{dtype.name}({value})"
+        return f"{name}[:{raw.itemsize}].view(np.{raw.name})"
+    if operand.sort is d.Sort.MREG and not operand.lane_mask:
+        return name
+    first, step = _stride(bound, operand)
+    if operand.lane_mask:
+        size = _size(bound, operand)
+        return f"{name}[{first * size}::{step * size}]"
+    lanes = f"{name}.view(np.{raw.name})"
+    return lanes if step == 1 else f"{lanes}[{first}::{step}]"
+
+
+def _output_text(bound: d.BoundRegisterInstruction, operand: d.Operand, value: str) -> list[str]:
+    name, raw, masking = f"out_{operand.name}", _raw(bound, operand), bound.definition.masking
+    governing = _governing(bound)
+    active = f"({_input_text(bound, governing)} != 0)" if governing else ""
+    if operand.sort is d.Sort.SCALAR:
+        return [f"{name}[:{raw.itemsize}].view(np.{raw.name})[0] = {value}[0]"]
+    if operand.sort is d.Sort.MREG:
+        if not operand.lane_mask:
+            return [f"{name}[:] = {value}"]
+        lanes = f"{value} & {active}" if active else value
+        return [f"{name}[:] = 0", f"{name}[::{_size(bound, operand)}] = {lanes}"]
+    first, step = _stride(bound, operand)
+    lanes = f"{name}.view(np.{raw.name})[{first}::{step}]"
+    cleared = [f"{name}[:] = 0"] if step > 1 else []
+    if not active:
+        return [*cleared, f"{lanes}[:] = {value}"]
+    return [*cleared, f"{lanes}[:] = np.where({active}, {value}, {lanes if masking == 'merge' else '0'})"]
+
+
+def _wrapper_text(bound: d.BoundRegisterInstruction) -> str:
+    names = _written_names(bound)
+    results = [f"r{i}" for i in range(len(names))]
+    arguments = ", ".join(_input_text(bound, o) for o in _semantic_inputs(bound))
+    lines = [f"def wrapper({', '.join(parameters(bound))}):", f"    {', '.join(results)}, = core({arguments})"]
+    if _stores(bound):
+        lines += [f"    {name}[:] = {r}" for name, r in zip(names, results, strict=True)]
     else:
-        lanes = f"{out}.view(np.{_numpy_name(dtype)})"
-    masking = bound.definition.masking
-    mask = next((o for o in bound.definition.inputs if o.lane_mask), None)
-    if masking == "none" or mask is None:
-        return [f"{lanes}[:] = {value}"]
-    active = f"in_{mask.name}[::{dtype.size}] != 0"
-    if masking == "zero":
-        return [f"{lanes}[:] = np.where({active}, {value}, {lanes}.dtype.type(0))"]
-    return [f"{lanes}[:] = np.where({active}, {value}, {lanes})"]
-
-
-def wrapper_text(bound: d.BoundRegisterInstruction) -> str:
-    """The wrapper's source."""
-    definition = bound.definition
-    lines = [f"def wrapper({', '.join(parameters(bound))}):"]
-    governed = definition.masking != "none"
-    inputs = [
-        _input_text(o, bound)
-        for o in definition.inputs
-        if not (isinstance(bound.memory, d.Store) and o.sort is d.Sort.POINTER)
-        and not (governed and o.lane_mask)
-    ]
-    call = f"semantics({', '.join(inputs)})"
-    if isinstance(bound.memory, d.Store):
-        lines += [f"    data, written = {call}", "    out_data[:] = data", "    out_written[:] = written"]
-        return "\n".join(lines) + "\n"
-    outs = [
-        *(o for o in definition.operands if o.role is d.Role.OUT and o.sort in (d.Sort.VREG, d.Sort.MREG)),
-        *(o for o in definition.operands if o.role is d.Role.INOUT and o.sort in (d.Sort.VREG, d.Sort.SCALAR)),
-    ]
-    names = [f"r{i}" for i in range(len(outs))]
-    lines.append(f"    {', '.join(names)} = {call}")
-    for operand, name in zip(outs, names, strict=True):
-        lines += [f"    {line}" for line in _output_text(operand, name, bound)]
+        for operand, r in zip(bound.registers_out, results, strict=True):
+            lines += [f"    {line}" for line in _output_text(bound, operand, r)]
     return "\n".join(lines) + "\n"
 
 
-def register_wrapper(bound: d.BoundRegisterInstruction) -> Callable[..., None]:
-    """The wrapper for NumPy."""
-    namespace: dict[str, Any] = {
-        "np": np, "semantics": bound.definition.semantics, "widen_f16": convert.f16_bits_to_f32,
+def _numpy_namespace(bound: d.BoundRegisterInstruction) -> dict[str, Any]:
+    return {
+        "np": np, "semantics": bound.semantics, "widen_f16": convert.f16_bits_to_f32,
         "widen_bf16": convert.bf16_bits_to_f32, "narrow_f16": convert.narrow_f16, "narrow_bf16": convert.narrow_bf16,
     }  # fmt: skip
-    exec(compile(wrapper_text(bound), f"<{bound.name}>", "exec"), namespace)
-    return namespace["wrapper"]
 
 
-# Numba
+def register_wrapper(bound: d.BoundRegisterInstruction) -> Callable[..., None]:
+    """The instruction on buffers (uint8 arrays), by NumPy."""
+    namespace = _numpy_namespace(bound)
+    exec(compile(_core_text(bound) + _wrapper_text(bound), f"<{bound.name}>", "exec"), namespace)
+    run = namespace["wrapper"]
+
+    def wrapper(*buffers: np.ndarray) -> None:
+        with np.errstate(all="ignore"):
+            run(*buffers)
+
+    return wrapper
 
 
-@cache
-def semantics_hash() -> str:
-    """A hash of every semantics module, this module, and the versions that compiled code depends on."""
-    import numba
+def _numpy_core(bound: d.BoundRegisterInstruction) -> Callable[..., tuple[Any, ...]]:
+    namespace = _numpy_namespace(bound)
+    exec(compile(_core_text(bound), f"<{bound.name}>", "exec"), namespace)
+    return namespace["core"]
 
-    root = Path(__file__).parent
-    digest = hashlib.sha256(f"{CACHE_VERSION} {numba.__version__} {np.__version__} {sys.version}".encode())
-    for path in sorted([*root.rglob("*.py")]):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+
+# As machine code: the module that Numba compiles
+
+_HEADER = """\
+import numba
+import numpy as np
+from numba import carray, types
+
+from ascsim.isa import compile as _compile
+
+"""
+
+
+def native_text(bound: d.BoundRegisterInstruction) -> str:
+    """The source of a module with ``entry``, a C function of pointers only."""
+    before, body = _FORMS[bound.definition.native](bound)
+    names = ", ".join(parameters(bound))
+    signature = f"types.void({', '.join(['types.voidptr'] * len(parameters(bound)))})"
+    return (
+        _HEADER
+        + "".join(f"{line}\n" for line in before)
+        + f"\n@numba.cfunc({signature}, cache=True, error_model='numpy')\ndef entry({names}):\n"
+        + "".join(f"    {line}\n" for line in body)
+    )
+
+
+def _array(name: str, of: str, dtype: np.dtype, nbytes: int) -> str:
+    return f"{name} = carray({of}, ({nbytes // dtype.itemsize},), np.{dtype.name})"
+
+
+def _constant(name: str, value: np.ndarray | np.generic) -> str:
+    """A module-level constant. Floats go by their bits: text has no NaN."""
+    dtype = value.dtype
+    bits = np.asarray(value).view(f"u{dtype.itemsize}")
+    text = f"np.array({bits.tolist()}, np.uint{8 * dtype.itemsize}).view(np.{dtype.name})"
+    return f"{name} = {text}" if bits.ndim else f"{name} = {text}[()]"
+
+
+def _lanewise(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
+    """A loop over the lanes. Scalars are read before it and written after it."""
+    widest = _widest(bound)
+    body = [
+        _array(f"a_{n}", n, _raw(bound, _operand(bound, n)), buffer_bytes(bound, n)) for n in parameters(bound)
+    ]
+    loop: list[str] = []
+    taken: list[Any] = []
+    for operand in _semantic_inputs(bound):
+        name = f"in_{operand.name}"
+        if operand.sort is d.Sort.SCALAR:
+            body.append(f"{name}_0 = a_{name}[0]")
+        else:
+            loop.append(f"{name}_0 = a_{name}[{_index(bound, operand)}]")
+        taken.append((f"{name}_0", _raw(bound, operand)))
+    recorded, results = trace(_numpy_core(bound), taken)
+    loop += recorded.lines
+    after: list[str] = []
+    for operand, result in zip(bound.registers_out, results, strict=True):
+        place, put = (after, _scalar_put) if operand.sort is d.Sort.SCALAR else (loop, _lane_put)
+        place += put(bound, operand, recorded.text(result, _result_type(bound, operand)))
+    body.append(f"for i in range({REGISTER_BYTES // widest}):")
+    body += [f"    {line}" for line in loop]
+    constants = [_constant(n, v) for n, v in recorded.constants.items()]
+    return ["bitcast = _compile.bitcast()", *constants], body + after
+
+
+def _result_type(bound: d.BoundRegisterInstruction, operand: d.Operand) -> np.dtype:
+    return np.dtype(bool) if operand.lane_mask else _raw(bound, operand)
+
+
+def _index(bound: d.BoundRegisterInstruction, operand: d.Operand) -> str:
+    """Where lane ``i`` of an operand begins, in units of its buffer's view."""
+    first, step = _stride(bound, operand)
+    unit = _size(bound, operand) if operand.lane_mask else 1
+    return _affine(step * unit, first * unit)
+
+
+def _affine(step: int, first: int) -> str:
+    """``step * i + first``"""
+    moving = {0: "", 1: "i"}.get(step, f"{step} * i")
+    return " + ".join([*([moving] if moving else []), *([str(first)] if first or not moving else [])])
+
+
+def _scalar_put(bound: d.BoundRegisterInstruction, operand: d.Operand, value: str) -> list[str]:
+    return [f"a_out_{operand.name}[0] = {value}"]
+
+
+def _lane_put(bound: d.BoundRegisterInstruction, operand: d.Operand, value: str) -> list[str]:
+    out, index = f"a_out_{operand.name}", _index(bound, operand)
+    governing = _governing(bound)
+    active = f"a_in_{governing.name}[{_index(bound, governing)}] != 0" if governing else ""
+    zero = f"np.{_raw(bound, operand).name}(0)"
+    if operand.lane_mask:
+        value = f"np.uint8({value})"
+    if active:
+        value = f"{value} if {active} else {f'{out}[{index}]' if bound.definition.masking == 'merge' else zero}"
+    first, step = _stride(bound, operand)
+    span = _size(bound, operand) if operand.lane_mask else step
+    others = [f"{out}[{span} * i + {j}] = {zero}" for j in range(span) if j != (0 if operand.lane_mask else first)]
+    return [*others, f"{out}[{index}] = {value}"]
+
+
+def _moves(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
+    """Loops that move data; then the governing mask, over the lanes of the results."""
+    operands = _semantic_inputs(bound)
+    names = [f"in_{o.name}" for o in operands]
+    arguments = [
+        moves.Argument(buffer_bytes(bound, n), 1 if o.sort is d.Sort.MREG else 8)
+        for n, o in zip(names, operands, strict=True)
+    ]
+    before: list[str] = []
+    body: list[str] = []
+    arrays: dict[str, str] = {}
+
+    def seen_as(name: str, unit: int) -> str:
+        alias = f"{name}_{8 * unit}"
+        arrays.setdefault(alias, _array(alias, name, np.dtype(f"u{unit}"), buffer_bytes(bound, name)))
+        return alias
+
+    for out, table in zip(_written_names(bound), moves.sources(_raw_core(bound), arguments), strict=True):
+        by_bytes = moves.byte_table(table, arguments)
+        if by_bytes is None:
+            constants, lines = _bit_loop(seen_as(out, 1), seen_as(names[0], 1), table, arguments[0].live)
+            before += constants
+            body += lines
+            continue
+        loop = moves.loop(by_bytes, arguments)
+        body.append(f"for i in range({loop.repeats}):")
+        for place, stride, source, start, step in loop.moves:
+            where = f"{seen_as(out, loop.unit)}[{_affine(stride, place)}]"
+            if source is None:
+                body.append(f"    {where} = np.uint{8 * loop.unit}({start})")
+            else:
+                body.append(f"    {where} = {seen_as(names[source], loop.unit)}[{_affine(step, start)}]")
+    governing = _governing(bound)
+    for operand in bound.registers_out if governing else ():
+        assert governing is not None
+        lanes, size = seen_as(f"out_{operand.name}", _size(bound, operand)), _size(bound, operand)
+        mask = f"{seen_as(f'in_{governing.name}', 1)}[{_index(bound, governing)}]"
+        body.append(f"for i in range({REGISTER_BYTES // size}):")
+        body.append(f"    {lanes}[i] = {lanes}[i] if {mask} != 0 else np.uint{8 * size}(0)")
+    return before, [*arrays.values(), *body]
+
+
+def _raw_core(bound: d.BoundRegisterInstruction) -> Callable[..., tuple[Any, ...]]:
+    """The semantics as a function of the inputs' buffers."""
+    operands = _semantic_inputs(bound)
+    namespace: dict[str, Any] = {"np": np, "core": _numpy_core(bound)}
+    names = ", ".join(f"in_{o.name}" for o in operands)
+    views = ", ".join(_input_text(bound, o) for o in operands)
+    exec(f"def function({names}):\n    return core({views})\n", namespace)
+    return namespace["function"]
+
+
+def _bit_loop(out: str, source: str, table: np.ndarray, live: int) -> tuple[list[str], list[str]]:
+    """A loop over bytes whose bits are gathered; each bit that is not always 0 has a table of its source."""
+    before, terms = [], []
+    for bit in range(8):
+        numbers = table[:, bit]
+        if (numbers == moves.ZERO).all():
+            continue
+        assert (numbers >= 0).all()
+        byte, shift = f"{out}_byte_{bit}", f"{out}_shift_{bit}"
+        before += [_constant(byte, numbers // live), _constant(shift, (numbers % live).astype(np.uint8))]
+        terms.append(f"(({source}[{byte}[i]] >> {shift}[i]) & 1) << {bit}")
+    return before, [f"for i in range({len(table)}):", f"    {out}[i] = {' | '.join(terms)}"]
+
+
+def _table(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
+    """All results of one enumeration, in a table."""
+    (choice,) = _semantic_inputs(bound)
+    (out,) = _written_names(bound)
+    assert bound.definition.masking == "none"
+    core = _numpy_core(bound)
+    members = {code: core(code)[0] for code in _members(choice)}
+    rows = [members.get(code, np.zeros(REGISTER_BYTES, np.uint8)) for code in range(max(members) + 1)]
+    name = f"in_{choice.name}"
+    return [_constant("K", np.array(rows, np.uint8))], [
+        _array("code", name, np.dtype(np.int64), SCALAR_BYTES),
+        _array("out", out, np.dtype(np.uint8), REGISTER_BYTES),
+        "row = code[0]",
+        f"for i in range({REGISTER_BYTES}):",
+        f"    out[i] = K[row, i] if 0 <= row < {len(rows)} else 0",
+    ]
+
+
+def _members(operand: d.Operand) -> list[int]:
+    values: Any = operand.enum or ()
+    return [int(value) for value in values]
+
+
+def _whole(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
+    """The semantics as they stand, between the same views that NumPy uses."""
+    function = bound.semantics
+    before = [
+        f"from {function.__module__} import {function.__name__} as semantics",
+        "from ascsim.isa.semantics.convert import bf16_bits_to_f32, f16_bits_to_f32, narrow_bf16, narrow_f16",
+        "",
+        "semantics = _compile.jitted(semantics)",
+        "widen_f16, widen_bf16 = _compile.jitted(f16_bits_to_f32), _compile.jitted(bf16_bits_to_f32)",
+        "narrow_f16, narrow_bf16 = _compile.jitted(narrow_f16), _compile.jitted(narrow_bf16)",
+        "",
+        *(line for text in (_core_text(bound), _wrapper_text(bound)) for line in (_JIT, *text.splitlines(), "")),
+    ]
+    byte = np.dtype(np.uint8)
+    arrays = [_array(f"a{i}", n, byte, buffer_bytes(bound, n)) for i, n in enumerate(parameters(bound))]
+    return before, [*arrays, f"wrapper({', '.join(f'a{i}' for i in range(len(arrays)))})"]
+
+
+_JIT = "@numba.njit(error_model='numpy')"
+_FORMS = {"lanewise": _lanewise, "moves": _moves, "table": _table, "whole": _whole}
 
 
 @cache
 def jitted(function: FunctionType) -> Any:
-    """The function compiled by Numba, with the functions of ``ascsim.isa.semantics`` that it calls compiled too."""
+    """The function compiled by Numba, with the functions of ``ascsim.isa`` that it calls compiled too."""
     import numba
 
     names = {name for code in _codes(function.__code__) for name in code.co_names}
@@ -183,79 +464,73 @@ def jitted(function: FunctionType) -> Any:
     return numba.njit(copy, error_model="numpy")
 
 
+@cache
+def bitcast() -> Any:
+    """``bitcast(value, like)`` for compiled code: a number's bits as a number of the type of ``like``, as wide."""
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def cast(typingctx: Any, value: Any, like: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(like))
+
+        return like(value, like), codegen
+
+    return cast
+
+
 def _codes(code: Any) -> list[Any]:
     return [code, *(inner for const in code.co_consts if inspect.iscode(const) for inner in _codes(const))]
 
 
-_NATIVE_HEADER = """\
-import numba
-import numpy as np
-from numba import carray, types
-
-from ascsim.isa import compile as _compile
-from ascsim.isa.semantics import convert as _convert
-
-widen_f16, widen_bf16 = _compile.jitted(_convert.f16_bits_to_f32), _compile.jitted(_convert.bf16_bits_to_f32)
-narrow_f16, narrow_bf16 = _compile.jitted(_convert.narrow_f16), _compile.jitted(_convert.narrow_bf16)
-semantics = _compile.semantics_of({name!r}, {cpp!r})
+# Kept on disk
 
 
-@numba.njit(error_model="numpy")
-"""
+@cache
+def _tools_hash() -> str:
+    """A hash of what all compiled code depends on: the semantics, these tools, Numba, NumPy, Python."""
+    from importlib.metadata import version
+
+    root = Path(__file__).parent
+    versions = f"{CACHE_VERSION} {version('numba')} {np.__version__} {sys.version}"
+    digest = hashlib.sha256(versions.encode())
+    tools = [root / f"{name}.py" for name in ("compile", "lanewise", "moves")]
+    for path in (*tools, *sorted((root / "semantics").glob("*.py"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
-def semantics_of(name: str, cpp: str) -> Any:
-    """The compiled semantics of a registered register instruction: what a cached wrapper module calls."""
-    found = next(x for x in d.REGISTRY.by_name[name] if x.level == "register" and x.cpp == cpp)
-    assert isinstance(found, d.RegisterInstruction)
-    return jitted(found.semantics)  # type: ignore[arg-type]
+def _own_hash(bound: d.BoundRegisterInstruction) -> str:
+    """A hash of what the compiled form of this instruction depends on beside that."""
+    code = bound.semantics.__code__
+    record = bound.definition
+    parts = (
+        _core_text(bound), _wrapper_text(bound), record.native, record.part, code.co_code, code.co_consts,
+        code.co_names, [_members(o) for o in record.inputs if o.enum],
+    )  # fmt: skip
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
 
 
-def native_text(bound: d.BoundRegisterInstruction) -> str:
-    """The module that Numba compiles: the wrapper, and a C entry point of pointers only."""
-    names = parameters(bound)
-    sizes = [_buffer_bytes(name, bound) for name in names]
-    arrays = ", ".join(f"carray({n}, ({size},), np.uint8)" for n, size in zip(names, sizes, strict=True))
-    signature = f"types.void({', '.join(['types.voidptr'] * len(names))})"
-    return (
-        _NATIVE_HEADER.format(name=bound.name, cpp=bound.definition.cpp)
-        + wrapper_text(bound)
-        + f"\n\n@numba.cfunc({signature}, cache=True, error_model='numpy')\ndef entry({', '.join(names)}):\n"
-        f"    wrapper({arrays})\n"
-    )
-
-
-def _buffer_bytes(name: str, bound: d.BoundRegisterInstruction) -> int:
-    if name in ("out_data", "out_written"):
-        assert isinstance(bound.memory, d.Store)
-        return bound.memory.nbytes
-    operand = next(o for o in bound.definition.operands if o.name == name.split("_", 1)[1])
-    if operand.sort is d.Sort.POINTER:
-        assert isinstance(bound.memory, d.Load)
-        return bound.memory.nbytes
-    return REGISTER if operand.sort in (d.Sort.VREG, d.Sort.MREG) else 8
-
-
-REGISTER = 256
 _loaded: dict[tuple[int, int], Any] = {}
 
 
 def native_pointer(bound: d.BoundRegisterInstruction) -> int:
-    """The address of the compiled wrapper; compiled on first use and cached on disk."""
+    """The address of the compiled form, a C function of pointers; compiled on first use and cached on disk."""
     key = (bound.definition.number, bound.index)
     entry = _loaded.get(key)
     if entry is None:
-        directory = cache_directory() / f"semantics-{semantics_hash()}"
+        directory = cache_directory() / f"semantics-{_tools_hash()}"
         directory.mkdir(parents=True, exist_ok=True)
-        module_name = f"r_{bound.name}_{bound.definition.cpp}_{'_'.join(t.name for t in bound.types.values())}"
-        path = directory / f"{module_name}.py"
+        name = "_".join([bound.name, *(t.name for t in bound.types.values()), _own_hash(bound)])
+        path = directory / f"{name}.py"
         if not path.exists():
             partial = path.with_suffix(f".{os.getpid()}")
             partial.write_text(native_text(bound))
             partial.replace(path)
-        spec = importlib.util.spec_from_file_location(f"_ascsim_native.{module_name}", path)
+        spec = importlib.util.spec_from_file_location(f"_ascsim_native_{name}", path)
         assert spec and spec.loader
         module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # where Numba looks for it when it loads what it kept
         spec.loader.exec_module(module)
         entry = _loaded[key] = module.entry
     return entry.address

@@ -127,9 +127,10 @@ class Asm:
     """A ``.pto`` spelling: the operation's name after ``pto.``, and the attribute values that select this instruction.
 
     An attribute with the name ``""`` is a bare string of the text, one with the value ``""`` is there without a value.
-    ``order`` names the operands as the text has them, where that is not the order of the inputs; ``"_"`` is one that the
-    text has and the instruction does without. ``sizes`` are the element sizes in bytes that it stands for; empty: all.
-    An operand of an enumeration is written as a bare string, or as an attribute of its name, that names a member.
+    ``order`` names the operands as the text has them, where that is not the order of the inputs; ``"_"`` is one that
+    the text has and the instruction does without, and a lane mask that it leaves out has all lanes. ``sizes`` are the
+    element sizes in bytes that it stands for; empty: all. An operand of an enumeration is written as a bare string, or
+    as an attribute of its name, that names a member.
     """
 
     name: str
@@ -141,9 +142,9 @@ class Asm:
 class Definition:
     """What all kinds of instruction share. ``number`` is given by the registry.
 
-    ``cpp_order`` names the operands in the order of the C++ function's arguments; an optional operand may stand anywhere
-    in it, and there is an overload without it. ``cpp_templates`` lists the forms that
-    take template arguments: each a string of operand names in template order, a tile's name standing for its type and
+    ``cpp_order`` names the operands in the order of the C++ function's arguments; an optional operand may stand
+    anywhere in it, and there is an overload without it. ``cpp_templates`` lists the forms that take template
+    arguments: each a string of operand names in template order, a tile's name standing for its type and
     an enumeration's for its value (``"phase"`` for ``NAME<Phase>(dst, src)``, ``"src dst atomic"`` for
     ``NAME<Src, Dst, Atomic>(dst, src)``); an enumeration that stands there is never a function argument.
     """
@@ -510,8 +511,8 @@ class Access:
     """The memory side of a register load or store: ``nbytes`` bytes (a store's: at most), aligned to ``align``, at the
     pointer ``operand``.
 
-    ``offset`` names the scalar operand, if there is one, by which the address lies further on, in units of ``unit`` bytes;
-    with a definition's ``post_update`` the access is at the pointer itself, which then moves by as much.
+    ``offset`` names the scalar operand, if there is one, by which the address lies further on, in units of ``unit``
+    bytes; with a definition's ``post_update`` the access is at the pointer itself, which then moves by as much.
     """
 
     operand: str
@@ -533,21 +534,22 @@ class RegisterInstruction(Definition):
     """A vector-function instruction on registers.
 
     ``semantics`` takes the inputs in operand order (vector registers as lanes in the ``values`` representation, lane
-    masks as uint8 lanes, mask registers as uint8[256], scalars as arrays of one element, enumerations as integers, loaded
-    bytes as lanes of their type), then ``extra(types)``, the constants of a variant. It returns the outputs in operand
-    order: lanes, for a mask register with ``lane_mask`` one bool a lane; a store returns ``(bytes, written)``, both uint8.
-    ``float_semantics`` stands in for it where the first type of a variant is a float, if given.
+    masks as uint8 lanes, mask registers as uint8[256], scalars as arrays of one element, enumerations as integers,
+    loaded bytes as lanes of their type), then ``extra(types)``, the constants of a variant. It returns the outputs in
+    operand order, scalars last: lanes; for a mask register with ``lane_mask`` one bool a lane; a store returns
+    ``(bytes, written)``, both uint8. ``float_semantics``, if given, stands in for it where the first type of a variant
+    is a float.
 
-    ``masking`` says what inactive lanes of a result hold: ``zero``, ``merge`` (the old destination, which is then INOUT),
-    or ``none`` (the semantics see to the mask themselves, or there is none). ``part`` is for types of two widths: of the
-    narrower one, the lanes number ``part``, ``part + ratio``, ... take part (PART_EVEN is 0), and others become 0.
-    ``memory`` maps a variant to its :class:`Load` or :class:`Store`, or is None. ``returns`` names the written register
-    that the C++ function returns; the others it takes by reference. ``cpp_lacks`` are variants for which the C++ library
-    has no overload.
+    ``masking`` says what inactive lanes of a result hold: ``zero``, ``merge`` (the old destination, which is then
+    INOUT), or ``none`` (the semantics see to the mask themselves, or there is none). ``part`` is for types of two
+    widths: of the narrower one, the lanes number ``part``, ``part + ratio``, ... take part (PART_EVEN is 0), and others
+    become 0. ``memory`` maps a variant to its :class:`Load` or :class:`Store`, or is None. ``returns`` names the
+    written register that the C++ function returns; the others it takes by reference. ``cpp_lacks`` are variants for
+    which the C++ library has no overload.
 
     ``native`` says how the compiled form comes about (see isa/compile.py): ``lanewise`` (a result's lane depends on the
-    same lane of the inputs, and on scalars), ``moves`` (bytes are only moved), ``table`` (the inputs are enumerations), or
-    ``whole`` (Numba compiles the semantics as they stand).
+    same lane of the inputs, and on scalars), ``moves`` (data are only moved), ``table`` (the input is one enumeration),
+    or ``whole`` (Numba compiles the semantics as they stand).
     """
 
     level = "register"
@@ -576,8 +578,8 @@ class RegisterInstruction(Definition):
         self.float_semantics = float_semantics
         self.cpp_lacks = tuple(cpp_lacks)
         self._bound: dict[tuple, BoundRegisterInstruction] = {}
-        registers = {o.dtype for o in self.operands if o.sort is not Sort.POINTER} | {o.lane_mask for o in self.operands}
-        self.pointer_types = {o.dtype for o in pointers} - registers
+        elsewhere = {o.dtype for o in self.operands if o.sort is not Sort.POINTER}
+        self.pointer_types = {o.dtype for o in pointers} - elsewhere - {o.lane_mask for o in self.operands}
 
     def bind(self, **types: DType) -> BoundRegisterInstruction:
         """The instruction for one choice of its type variables.
@@ -654,7 +656,8 @@ class BoundRegisterInstruction:
     @property
     def registers_out(self) -> list[Operand]:
         """The operands that a call writes as registers or scalars, in the order of its results."""
-        written = [o for o in self.definition.operands if o.role in (Role.OUT, Role.INOUT) and o.sort is not Sort.POINTER]
+        registers = [o for o in self.definition.operands if o.sort is not Sort.POINTER]
+        written = [o for o in registers if o.role in (Role.OUT, Role.INOUT)]
         return sorted(written, key=lambda o: (o.sort is Sort.SCALAR, o.role is Role.INOUT))
 
     def dtype_of(self, operand: Operand) -> DType | None:
