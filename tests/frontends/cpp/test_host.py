@@ -48,7 +48,8 @@ __global__ void look(uint8_t* out)
 }
 __global__ void arrays(uint64_t* out)
 {
-    for (int round = 0; round < 2; ++round) {
+    volatile int rounds = 2;  // not unrolled: a copy of the call would be a site of its own
+    for (int round = 0; round < rounds; ++round) {
         auto* first = (char*)ascsim_local_array(1, 100, 32, 3, "first");
         auto* second = (char*)ascsim_local_array(1, 64, 64, 1, "second");
         auto* elsewhere = (char*)ascsim_local_array(2, 64, 32, 1, "elsewhere");

@@ -1,8 +1,8 @@
 """The process that a compiled program runs in.
 
 ``python -m ascsim.frontends.cpp.child DIRECTORY PROFILE LIBRARY PROGRAM ...`` becomes the program: same standard
-streams, same environment, the program's exit status. Whatever the program does, to crash or to call ``exit()``, its trace
-is in DIRECTORY. What keeps the program from starting is in ``fatal.txt`` there.
+streams, same environment, the program's exit status. Whatever the program does, to crash or to call ``exit()``, its
+trace is in DIRECTORY. What keeps the program from starting is in ``fatal.txt`` there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From program counters to source lines, by the debug information of the modules that a run loaded.
 
 ``addr2line`` (or one of LLVM's twins) is asked once for a module, with all its counters. A counter is a return address
-inside a chain of inlined header functions: the first frame that is neither in a header of ascsim's own nor in one of the
-system's is the user's line.
+inside a chain of inlined header functions: the first frame that is neither in a header of ascsim's own nor in one of
+the system's is the user's line.
 """
 
 from __future__ import annotations
