@@ -21,6 +21,7 @@ from ascsim.frontends.cpp.driver import (
     compile_program,
     load_image,
     macros,
+    survey,
 )
 
 PROGRAM = """\
@@ -369,6 +370,16 @@ def test_objects_that_are_not_position_independent_are_explained(
 
 def test_a_question_goes_to_the_compiler(options: BuildOptions, compiler: Compiler) -> None:
     assert build(["--version"], options).messages.startswith(compiler.version)
+
+
+def test_a_survey_needs_no_compiler(toolbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, k_asc='#include "h.h"\n' + PROGRAM, h_h="inline __aicore__ void g()\n{\n    asc_init();\n}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASCSIM_CXX", "no-such-compiler")
+    options = BuildOptions(headers=(toolbox / "include",), cache=tmp_path / "cache")
+    (unit,) = survey(["k.asc", "--npu-arch=a5"], options)
+    assert [(path.name, call.name, call.line) for path, call in unit.calls] == [("h.h", "asc_init", 3)]
+    assert [kernel.name for _, kernel in unit.kernels] == ["fill", "scale"]
 
 
 def test_preprocessing_answers_on_standard_output(

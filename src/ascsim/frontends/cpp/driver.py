@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ __all__ = [
     "compile_program",
     "load_image",
     "macros",
+    "survey",
 ]
 
 HERE = Path(__file__).parent
@@ -179,6 +181,17 @@ def build(arguments: Sequence[str], options: BuildOptions | None = None) -> Buil
     return _Build(parse(list(arguments)), options or BuildOptions()).run(list(arguments))
 
 
+def survey(arguments: Sequence[str], options: BuildOptions | None = None) -> tuple[Prepared, ...]:
+    """What the source pass finds in the sources of a command line: kernels, launches and the instructions called.
+
+    Nothing is compiled, so no compiler is needed.
+
+    Raises:
+        UserError: an argument is wrong, a file cannot be read, or the source pass refuses it.
+    """
+    return _Build(parse(list(arguments)), options or BuildOptions()).survey()
+
+
 def compile_program(
     sources: Sequence[str | Path],
     npu_arch: str,
@@ -242,7 +255,6 @@ class _Build:
     def __init__(self, line: CommandLine, options: BuildOptions) -> None:
         self.line = line
         self.options = options
-        self.compiler = options.compiler or find_compiler()
         self.commands: list[str] = []
         self.warnings: list[Message] = []
         self.keep = line.keep or options.keep
@@ -250,6 +262,17 @@ class _Build:
         self.profile: Profile | None = profiles.find(name) if name else None
         self.headers = _own_headers(self.profile) if options.headers is None else options.headers
         self.work = Path()
+
+    @cached_property
+    def compiler(self) -> Compiler:
+        """The host compiler; looked for when first needed."""
+        return self.options.compiler or find_compiler()
+
+    def survey(self) -> tuple[Prepared, ...]:
+        """Every source after the source pass."""
+        with tempfile.TemporaryDirectory(prefix="ascsim-") as directory:
+            self.work = Path(directory)
+            return tuple(self._pass_over(source) for source in self.line.sources)
 
     def run(self, arguments: list[str]) -> BuildResult:
         if self.line.query and not self.line.link:
@@ -332,7 +355,15 @@ class _Build:
 
         A ``.c`` file is C unless it holds device code (or ``-x`` says otherwise): then it is C++, like any other.
         """
-        unit = prepare(
+        unit = self._pass_over(source)
+        if self.keep is not None:
+            for side, text in (("host", unit.host_text), ("device", unit.device_text)):
+                name = f"{source.path.stem}.{side}.cpp"
+                write_atomically(self.keep / name, text.encode("utf-8", "surrogateescape"))
+        return None if source.language == "c" and not unit.has_device_code else unit
+
+    def _pass_over(self, source: Source) -> Prepared:
+        return prepare(
             source.path,
             self.line.include_dirs,
             self._overlay(),
@@ -340,11 +371,6 @@ class _Build:
             device_calls_are_launches=self.profile is not None and not self.profile.is_chip,
             export_kernels=self.options.export_kernels,
         )
-        if self.keep is not None:
-            for side, text in (("host", unit.host_text), ("device", unit.device_text)):
-                name = f"{source.path.stem}.{side}.cpp"
-                write_atomically(self.keep / name, text.encode("utf-8", "surrogateescape"))
-        return None if source.language == "c" and not unit.has_device_code else unit
 
     def _overlay(self) -> Path:
         place = (self.options.cache or self.work) / "overlay"

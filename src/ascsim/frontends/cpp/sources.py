@@ -17,7 +17,7 @@ from typing import Literal
 
 from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp.image import write_atomically
-from ascsim.frontends.cpp.rewrite import Kernel, Names, Rewritten, rewrite
+from ascsim.frontends.cpp.rewrite import Call, Kernel, Names, Rewritten, rewrite
 
 Part = Literal["host", "device"]
 
@@ -26,7 +26,11 @@ _INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)(?:"([^"\n]+)"|<([^>\n]+)>)
 
 @dataclass(frozen=True)
 class Prepared:
-    """A translation unit ready for the compilers: the texts' files, and what the source pass found in it."""
+    """A translation unit ready for the compilers: the texts' files, and what the source pass found in it.
+
+    ``rewritten`` is the source alone; ``kernels`` and ``calls`` (of names that look like instructions) are those of its
+    headers too, each with its file. ``originals`` maps copies to the user's files.
+    """
 
     path: Path
     host: Path
@@ -35,6 +39,7 @@ class Prepared:
     device_text: str
     rewritten: Rewritten
     kernels: tuple[tuple[Path, Kernel], ...]
+    calls: tuple[tuple[Path, Call], ...]
     has_device_code: bool
     uses_aic: bool
     originals: dict[str, Path]
@@ -164,7 +169,7 @@ class _Tree:
                 )
                 if file is main:
                     texts[part] = text
-        rewritten = [file.rewritten for file in self.files.values() if file.rewritten is not None]
+        passed = [(file.path, file.rewritten) for file in self.files.values() if file.rewritten is not None]
         assert main.rewritten is not None
         return Prepared(
             path=path,
@@ -173,14 +178,10 @@ class _Tree:
             host_text=texts["host"],
             device_text=texts["device"],
             rewritten=main.rewritten,
-            kernels=tuple(
-                (file.path, kernel)
-                for file in self.files.values()
-                if file.rewritten is not None
-                for kernel in file.rewritten.kernels
-            ),
-            has_device_code=any(entry.has_device_code for entry in rewritten),
-            uses_aic=any(entry.uses_aic for entry in rewritten),
+            kernels=tuple((path, kernel) for path, entry in passed for kernel in entry.kernels),
+            calls=tuple((path, call) for path, entry in passed for call in entry.instructions_called),
+            has_device_code=any(entry.has_device_code for _, entry in passed),
+            uses_aic=any(entry.uses_aic for _, entry in passed),
             originals={
                 str(root / part / places[file.path] / file.path.name): file.path
                 for part in ("host", "device")
