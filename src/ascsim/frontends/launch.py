@@ -8,26 +8,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ascsim import profiles
-from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Refused, Severity, UserError
+from ascsim.diagnostics import Diagnostic, Fault, Refused, Severity, UserError
+from ascsim.frontends.placement import Placement
 from ascsim.frontends.values import global_array
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.core import Core, Machine, Memory
 from ascsim.machine.dtypes import dtype
-from ascsim.machine.operands import Tile
 from ascsim.machine.trace import Kind, MemorySink, Trace, pack_row
-from ascsim.machine.words import Space
-
-CATALOGUE.add(
-    "A001", Severity.ERROR, "Tiles do not fit the memory",
-    "Tiles without an address are placed one after the other, and together they are larger than the memory. The message "
-    "lists them by size. Make tiles smaller, process fewer rows at a time, or give addresses yourself to reuse memory.",
-)  # fmt: skip
 
 RED_ZONE = 512
 """Bytes between two arguments in global memory that belong to neither."""
@@ -65,8 +58,7 @@ class Launch:
 
     machine: Machine
     core: Core
-    next_free: dict[Space, int] = field(default_factory=dict)
-    placed: list[Tile] = field(default_factory=list)
+    placement: Placement
 
 
 
@@ -126,7 +118,7 @@ def launch(
         core = Core(machine, block, block)
         sink.append(pack_row(block, 0, Kind.LAUNCH_BEGIN, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0), b"")
         previous = getattr(_running, "launch", None)
-        _running.launch = Launch(machine, core)
+        _running.launch = Launch(machine, core, Placement(profile))
         try:
             function(**values)
         except (Refused, Fault) as stop:

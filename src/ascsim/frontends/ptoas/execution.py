@@ -7,15 +7,16 @@ the instruction registry when the file is bound, so running an instruction is re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
-from ascsim.diagnostics import Diagnostic, Fault, Place, Refused, Severity, Site, UserError
+from ascsim.diagnostics import Fault, Place, Refused, Site, UserError
 from ascsim.frontends.launch import Launch
+from ascsim.frontends.placement import Placement
 from ascsim.frontends.ptoas.dialect import AssignTile, Instruction
 from ascsim.frontends.ptoas.lowering import Bound, Call, Ref
 from ascsim.frontends.ptoas.matching import match
@@ -65,39 +66,6 @@ def global_tensor(base: Pointer, kind: Any, shape: Sequence[int], strides: Seque
     a, b, c, d, e = (1,) * (MAX_RANK - len(shape)) + tuple(shape)
     f, g, h, i, j = (1,) * (MAX_RANK - len(shape)) + tuple(strides)
     return GlobalTensor(kind, base.offset, (a, b, c, d, e), (f, g, h, i, j), layout, base.name)
-
-
-@dataclass
-class Placement:
-    """Addresses for tiles that have none: one after the other in each memory, above the addresses the file gives."""
-
-    profile: Profile
-    next_free: dict[Space, int] = field(default_factory=dict)
-    placed: list[Tile] = field(default_factory=list)
-
-    def reserve(self, tile: Tile) -> None:
-        """Keep clear of a tile at its address."""
-        end = tile.address + tile.nbytes
-        self.next_free[tile.space] = max(self.next_free.get(tile.space, 0), end)
-
-    def place(self, tile: Tile) -> Tile:
-        """The tile at the next free address.
-
-        Raises:
-            Refused: the memory is full.
-        """
-        limits = self.profile.spaces[tile.space.name]
-        start = -(-self.next_free.get(tile.space, 0) // limits.alignment) * limits.alignment
-        room = limits.capacity - limits.reserved
-        self.placed.append(tile)
-        if start + tile.nbytes > room:
-            ordered = sorted(self.placed, key=lambda t: -t.nbytes)
-            listing = ", ".join(f"{t.name or 'tile'} {t.rows}x{t.cols} {t.dtype.name} {t.nbytes} B" for t in ordered)
-            headline = f"tiles need {start + tile.nbytes} bytes of {tile.space.name}, which has {room}"
-            mend = "Make tiles smaller, or give addresses with addr=."
-            raise Refused(Diagnostic("A001", Severity.ERROR, headline, (), (f"by size: {listing}",), mend))
-        self.next_free[tile.space] = start + tile.nbytes
-        return tile.at(start)
 
 
 class Executor:

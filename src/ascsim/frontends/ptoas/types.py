@@ -33,7 +33,6 @@ _SPACE_ALIASES = {
     "vec": "ub", "ubuf": "ub", "mat": "l1", "left": "l0a", "right": "l0b", "acc": "l0c", "bias": "bt",
     "scaling": "fb",
 }  # fmt: skip
-_EXTRA_ELEMENTS = {"f8E4M3": "f8e4m3", "f8E8M0": "f8e8m0"}
 
 
 class TypeTextError(Exception):
@@ -268,7 +267,7 @@ def element_type(name: str) -> DType:
     """
     plain = name.strip().removeprefix("!pto.")
     try:
-        return dtype(_EXTRA_ELEMENTS.get(plain, plain))
+        return dtype(plain)
     except (ValueError, TypeError):
         allowed = ", ".join(d.asm_names[0] for d in DTYPES.values())
         raise TypeTextError(f"'{plain}' is not an element type; the element types are {allowed}", plain) from None

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ascsim import profiles
-from ascsim.diagnostics import Diagnostic, Fault, Place, Refused, Severity, UserError
+from ascsim.diagnostics import Fault, Place, Refused, UserError
 from ascsim.frontends.launch import Run, current_launch, launch
 from ascsim.frontends.values import GlobalArray
 from ascsim.isa import REGISTRY
@@ -133,27 +133,7 @@ def tile(
         Refused: it does not fit.
     """
     made = Tile(dtype(kind), rows, cols, *(valid or (rows, cols)), NO_ADDRESS, space, blayout, slayout, fractal, pad, name)
-    return made.at(_place(made) if at is None else at)
-
-
-def _place(made: Tile) -> int:
-    running = current_launch()
-    limits = running.machine.profile.spaces[made.space.name]
-    start = running.next_free.get(made.space, 0)
-    end = start + made.nbytes
-    if end > limits.capacity - limits.reserved:
-        tiles = sorted([*running.placed, made], key=lambda t: -t.nbytes)
-        listing = ", ".join(f"{t.name or 'tile'} {t.rows}x{t.cols} {t.dtype.name} {t.nbytes} B" for t in tiles)
-        raise Refused(
-            Diagnostic(
-                "A001", Severity.ERROR,
-                f"tiles need {end} bytes of {made.space.name}, which has {limits.capacity - limits.reserved}",
-                (Place("tile"),), (f"by size: {listing}",), "Make tiles smaller, or reuse addresses with at=.",
-            )
-        )  # fmt: skip
-    running.next_free[made.space] = -(-end // limits.alignment) * limits.alignment
-    running.placed.append(made)
-    return start
+    return current_launch().placement.place(made) if at is None else made.at(at)
 
 
 def local(kind: str | DType, elements: int, *, at: int | None = None, name: str = "") -> Pointer:

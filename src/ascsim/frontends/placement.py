@@ -1,0 +1,51 @@
+"""Addresses for tiles that have none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Refused, Severity
+from ascsim.machine.operands import Tile
+from ascsim.machine.words import Space
+from ascsim.profiles import Profile
+
+CATALOGUE.add(
+    "A001", Severity.ERROR, "Tiles do not fit the memory",
+    "Tiles without an address are placed one after the other, and together they are larger than the memory. The message "
+    "lists them by size. Make tiles smaller, process fewer rows at a time, or give addresses yourself to reuse memory.",
+)  # fmt: skip
+
+
+@dataclass
+class Placement:
+    """Tiles one after the other in each memory, above the addresses that are reserved."""
+
+    profile: Profile
+    next_free: dict[Space, int] = field(default_factory=dict)
+    placed: list[Tile] = field(default_factory=list)
+
+    def reserve(self, tile: Tile) -> None:
+        """Keep clear of a tile at its address."""
+        end = tile.address + tile.nbytes
+        self.next_free[tile.space] = max(self.next_free.get(tile.space, 0), end)
+
+    def place(self, tile: Tile) -> Tile:
+        """The tile at the next free address.
+
+        Raises:
+            Refused: the memory is full; the tiles are listed by size.
+        """
+        limits = self.profile.spaces[tile.space.name]
+        start = -(-self.next_free.get(tile.space, 0) // limits.alignment) * limits.alignment
+        room = limits.capacity - limits.reserved
+        self.placed.append(tile)
+        if start + tile.nbytes > room:
+            ordered = sorted(self.placed, key=lambda t: -t.nbytes)
+            listing = ", ".join(f"{t.name or 'tile'} {t.rows}x{t.cols} {t.dtype.name} {t.nbytes} B" for t in ordered)
+            headline = f"tiles need {start + tile.nbytes} bytes of {tile.space.name}, which has {room}"
+            mend = "Make tiles smaller, or give addresses yourself to reuse memory."
+            raise Refused(
+                Diagnostic("A001", Severity.ERROR, headline, (Place("tile"),), (f"by size: {listing}",), mend)
+            )
+        self.next_free[tile.space] = start + tile.nbytes
+        return tile.at(start)
