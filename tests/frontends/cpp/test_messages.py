@@ -95,6 +95,7 @@ def test_an_instruction_that_the_chip_lacks_is_told_with_its_code(wording: str) 
     )
     (message,) = parse_messages(printed)
     assert (message.code, message.line, message.text) == ("L001", 4, "asc_x: not on a2a3; it exists on A5")
+    assert message.notes == (), "the line of the call says it all"
     assert render([message]).splitlines()[0] == "user.cpp:4:8: error: asc_x: not on a2a3; it exists on A5 [L001]"
 
 

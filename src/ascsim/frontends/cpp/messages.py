@@ -92,7 +92,7 @@ def _closed(entry: _Open, own_headers: Sequence[Path]) -> Message:
     notes = [note for note in entry.notes if note not in here and not _is_foreign(note, own_headers)]
     if led_here and _is_foreign(message, own_headers):
         message = replace(message, path=led_here[0].path, line=led_here[0].line, column=led_here[0].column)
-    elif led_here:
+    elif led_here and not message.code:
         notes.append(replace(led_here[0], text="required from here"))
     return replace(message, notes=tuple(notes))
 
