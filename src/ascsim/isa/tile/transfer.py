@@ -1,0 +1,444 @@
+"""TLOAD, TSTORE and TMOV: tiles to and from global memory, and from UB to UB.
+
+Sources: pto-isa docs/isa/TLOAD, TSTORE, TMOV; include/pto/npu/{a2a3,a5} TLoad.hpp, TStore.hpp, TMov.hpp and the files
+of include/pto/common/arch they share; include/pto/common/constants.hpp (pad values).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import IntEnum
+from math import prod
+from types import SimpleNamespace
+
+import numpy as np
+
+from ascsim.diagnostics import Severity
+from ascsim.isa.definition import CHIPS, Choice, Definition, In, Out, Sort, tile_instruction
+from ascsim.isa.rules import Rule, dtype, finding, refuse, same_valid_shape
+from ascsim.isa.transfer import whole_blocks
+from ascsim.machine.dtypes import (
+    DType,
+    bf16,
+    f4e1m2x2,
+    f4e2m1x2,
+    f8e4m3,
+    f8e5m2,
+    f8e8m0,
+    f16,
+    f32,
+    hif8,
+    i4x2,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+)  # fmt: skip
+from ascsim.machine.operands import GlobalTensor, Region, Tile
+from ascsim.machine.trace import Mode
+from ascsim.machine.words import BLayout, PadValue, Pipe, SLayout, Space
+from ascsim.profiles import Profile
+
+ND, DN, NZ = 0, 1, 2
+"""Layouts of a view of global memory (pto::Layout)."""
+CUSTOM_PAD = 1 << 32
+"""From here on a pad value's low 32 bits are the bits to fill with (PadValue::CustomBase)."""
+_PLAIN_TYPES = (i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32)
+_ALL_TYPES = (*_PLAIN_TYPES, f8e4m3, f8e5m2, f8e8m0, hif8)
+_PACKED = (f4e2m1x2, f4e1m2x2, i4x2)
+
+
+class AtomicType(IntEnum):
+    """What TSTORE does with what is in global memory; the numbers of PTO's AtomicType."""
+
+    AtomicNone = 0
+    AtomicAdd = 1
+
+
+class STPhase(IntEnum):
+    """The phase of a store from the accumulator; the numbers of PTO's STPhase."""
+
+    Unspecified = 0
+    Partial = 2
+    Final = 3
+
+
+# A tile and a view as lines: rows of a row-major tile, columns of a column-major one
+
+
+def unsigned(kind: DType) -> np.dtype:
+    """The type that moves elements of this width."""
+    return np.dtype(f"u{kind.size}")
+
+
+def tile_lines(tile: Tile, whole: bool) -> Region:
+    """The valid lines of a tile without boxes; ``whole``: each up to whole 32-byte blocks."""
+    by_rows = tile.blayout == BLayout.ROW_MAJOR
+    lines, length = (tile.valid_rows, tile.valid_cols) if by_rows else (tile.valid_cols, tile.valid_rows)
+    nbytes = length * tile.dtype.size
+    step = tile.row_bytes if by_rows else tile.col_bytes
+    nbytes = whole_blocks(nbytes) if whole else nbytes
+    return Region(tile.space, tile.address, nbytes, ((lines, step),), unsigned(tile.dtype))
+
+
+def _line_axes(tile: Tile) -> tuple[tuple[int, ...], int]:
+    """Which axes of a view are a tile's lines, and which one runs along them."""
+    return ((0, 1, 2, 3), 4) if tile.blayout == BLayout.ROW_MAJOR else ((0, 1, 2, 4), 3)
+
+
+def global_lines(view: GlobalTensor, tile: Tile, profile: Profile) -> Region:
+    """The bytes of a view, line by line. Chips take each line as one burst, whatever its stride says."""
+    outer, inner = _line_axes(tile)
+    size = view.dtype.size
+    dims = tuple((view.shape[a], view.strides[a] * size) for a in outer)
+    if profile.is_chip or view.strides[inner] == 1 or view.shape[inner] == 1:
+        return Region(Space.GM, view.address, view.shape[inner] * size, dims, unsigned(view.dtype))
+    dims = (*dims, (view.shape[inner], view.strides[inner] * size))
+    return Region(Space.GM, view.address, size, dims, unsigned(view.dtype))
+
+
+def pad_bits(tile: Tile) -> int:
+    """The bits that a tile's PadValue stands for (PadValueMap)."""
+    kind, pad = tile.dtype, int(tile.pad)
+    if pad >= CUSTOM_PAD:
+        return pad & ((1 << (8 * min(kind.size, 4))) - 1)
+    if pad == PadValue.ZERO or kind.size == 8 or (kind.kind == "f" and kind.size == 1):
+        return 0
+    if kind.kind == "f":
+        infinity = {f32: 0x7F800000, f16: 0x7C00, bf16: 0x7F80}[kind]
+        return infinity if pad == PadValue.MAX else infinity | 1 << (8 * kind.size - 1)
+    limits = np.iinfo(kind.numpy)
+    return int(limits.max if pad == PadValue.MAX else limits.min) & ((1 << (8 * kind.size)) - 1)
+
+
+# Rules
+
+
+def _with(call: SimpleNamespace, name: str, **changes: object) -> SimpleNamespace:
+    return SimpleNamespace(**{**vars(call), name: replace(getattr(call, name), **changes)})
+
+
+def _implemented(tile: str, view: str) -> Rule:
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        held, seen = getattr(call, tile), getattr(call, view)
+        if held.space != Space.UB:
+            return f"operand {tile} lies in {held.space.name}; only vector tiles, in UB, are implemented"
+        if held.dtype in _PACKED:
+            return f"operand {tile} has packed type {held.dtype.name}"
+        if held.slayout != SLayout.NONE_BOX or seen.layout not in (ND, DN):
+            return "tiles with boxes and views with layouts other than ND and DN"
+        return None
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        yield _with(call, tile, space=Space.L1)
+        yield _with(call, tile, dtype=i4x2)
+        yield _with(call, view, layout=NZ)
+
+    said = "the tile lies in UB, ND or DN, its elements at least a byte wide"
+    return refuse("L012", said, test, breaks=breaks, mend="ascsim check FILE lists all such calls of a file.")
+
+
+def _same_size(tile: str, view: str) -> Rule:
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        held, seen = getattr(call, tile).dtype, getattr(call, view).dtype
+        if held.size == seen.size:
+            return None
+        return f"elements of {tile} ({held.name}) have {held.size} bytes, those of {view} ({seen.name}) {seen.size}"
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        yield _with(call, view, dtype=i8 if getattr(call, tile).dtype.size != 1 else i16)
+
+    return refuse("L003", f"elements of {tile} and {view} have one size", test, breaks=breaks,
+                  mend="Load as the type that is stored there, then convert with TCVT.")  # fmt: skip
+
+
+def _same_layout(tile: str, view: str, single_line: bool) -> Rule:
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        held, seen = getattr(call, tile), getattr(call, view)
+        layout = ND if held.blayout == BLayout.ROW_MAJOR else DN
+        if layout == seen.layout or (single_line and (held.rows == 1 or held.cols == 1)):
+            return None
+        names = ("ND", "DN")
+        return f"operand {tile} is {names[layout]}, but {view} is {names[seen.layout]}"
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        yield _with(call, view, layout=DN)
+
+    but = ", or the tile has one row or column" if single_line else ""
+    return refuse("L004", f"{tile} and {view} are both ND or both DN{but}", test, breaks=breaks,
+                  mend="Declare the GlobalTensor with the tile's layout.")  # fmt: skip
+
+
+def _same_shape(tile: str, view: str) -> Rule:
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        held, seen = getattr(call, tile), getattr(call, view)
+        lines, inner = _line_axes(held)
+        count, length = prod(seen.shape[a] for a in lines), seen.shape[inner]
+        rows, cols = (count, length) if held.blayout == BLayout.ROW_MAJOR else (length, count)
+        if rows * cols == 0 or (held.valid_rows, held.valid_cols) != (rows, cols):
+            shape = "x".join(str(n) for n in seen.shape)
+            valid = f"{held.valid_rows}x{held.valid_cols}"
+            return f"{view} has shape {shape}, {rows} rows by {cols} columns; {tile} has {valid} valid"
+        return None
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        yield _with(call, tile, valid_rows=getattr(call, tile).valid_rows - 1)
+        yield _with(call, tile, valid_cols=getattr(call, tile).valid_cols - 1)
+        yield _with(call, view, shape=(*getattr(call, view).shape[:3], 0, getattr(call, view).shape[4]))
+
+    return refuse("L007", f"the valid region of {tile} has the shape of {view}, and is not empty", test, breaks=breaks,
+                  mend="Set the tile's valid rows and columns (or the view's shape) to what is copied.")  # fmt: skip
+
+
+def _few_lines(tile: str, view: str) -> Rule:
+    """The number of bursts of one copy is below 4096."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        held, seen = getattr(call, tile), getattr(call, view)
+        if profile.name == "a2a3" and held.rows >= 4096 and tile == "dst":
+            return f"{tile} has {held.rows} rows; at most 4095"
+        lines = seen.shape[_line_axes(held)[0][-1]]
+        return f"{view} has {lines} lines in one dimension; one copy moves at most 4095" if lines >= 4096 else None
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        held, seen = getattr(call, tile), getattr(call, view)
+        many = replace(held, rows=4096, valid_rows=4096)
+        yield SimpleNamespace(**{**vars(call), tile: many, view: replace(seen, shape=(1, 1, 1, 4096, seen.shape[4]))})
+
+    return refuse("L006", "one copy moves fewer than 4096 lines", test, breaks=breaks, profiles=CHIPS,
+                  mend="Move part of them into the outer dimensions of the view.")  # fmt: skip
+
+
+def _dense_lines(code: str, tile: str, view: str) -> Rule:
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        seen, inner = getattr(call, view), _line_axes(getattr(call, tile))[1]
+        if seen.strides[inner] == 1 or seen.shape[inner] == 1:
+            return None
+        return (
+            f"{view} has stride {seen.strides[inner]} along its lines; the library copies {seen.shape[inner]} elements "
+            "side by side"
+        )
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        strides = getattr(call, view).strides
+        yield _with(call, view, strides=(*strides[:4], 2))
+
+    return finding(
+        code, f"{view} is contiguous along its lines ({code})", test, breaks=breaks, profiles=CHIPS,
+        why="Each line is one burst of the copy; the stride of the last dimension is never looked at.",
+        mend="Copy such elements line by line, or as a view with that dimension outside.",
+    )  # fmt: skip
+
+
+def _wide_pad(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    if call.dst.dtype.size == 8 and call.dst.pad not in (PadValue.NULL, PadValue.ZERO):
+        return "64-bit tiles are padded with zero only"
+    return None
+
+
+def _with_wide_pad(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    call = _with(call, "src", dtype=i64)
+    yield _with(call, "dst", dtype=i64, pad=PadValue.MAX)
+
+
+@tile_instruction("tload", pipe=Pipe.MTE2)
+class TLoad:
+    """Load a tile from global memory.
+
+    The tile's valid region takes the elements of the view, row by row (ND) or column by column (DN): its rows are the
+    view's first four dimensions (ND), or its columns the first three and the last (DN).
+    """
+
+    operands = (Out("dst"), In("src", Sort.GLOBAL, doc="a view of global memory, five dimensions with strides"))
+    rules = (
+        _implemented("dst", "src"),
+        dtype("dst", a2a3=_PLAIN_TYPES, a5=_ALL_TYPES, cpu=_ALL_TYPES),
+        _same_size("dst", "src"),
+        _same_layout("dst", "src", single_line=False),
+        _same_shape("dst", "src"),
+        _few_lines("dst", "src"),
+        refuse("L006", "64-bit tiles have no pad value, or zero", _wide_pad, breaks=_with_wide_pad, profiles=("a5",),
+               mend="Use PadValue::Null or PadValue::Zero."),
+        _dense_lines("TLOAD-1", "dst", "src"),
+    )  # fmt: skip
+    notes = (
+        "With a PadValue the columns (DN: rows) beyond the valid ones are filled up to the next 32-byte block: with 0 "
+        "(Zero), +infinity or the largest integer (Max), -infinity or the smallest (Min), or the bits given. 64-bit "
+        "and 8-bit float types are filled with 0. What lies further is left as it was; TFILLPAD fills that.",
+        "Without a PadValue chips fill up the block too: the copy writes whole blocks.",
+        "The public CPU simulator fills the whole tile with the pad value (0 without one) before it loads.",
+    )
+    assumed = ("Without a PadValue the fill is the line's first element, as the DataCopyPad page tells of this copy.",)
+    sources = (
+        "pto-isa docs/isa/TLOAD",
+        "pto-isa include/pto/common/arch/memory/tload_common.hpp (A2/A3), include/pto/npu/a5/TLoad.hpp",
+        "asc-devkit DataCopyPad (GM to UB): what fills a burst",
+    )
+
+    def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
+        """Valid lines of the tile, with what fills their last block; the view."""
+        whole = profile.is_chip or call.dst.pad != PadValue.NULL
+        return [(0, Mode.WRITE, tile_lines(call.dst, whole)), (1, Mode.READ, global_lines(call.src, call.dst, profile))]
+
+    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> np.ndarray:
+        """The view's elements as lines, filled up."""
+        tile = call.dst
+        lines, length = (tile.valid_rows, tile.valid_cols)
+        if tile.blayout != BLayout.ROW_MAJOR:
+            lines, length = length, lines
+        loaded = arrays[0].reshape(lines, length)
+        if not profile.is_chip and tile.pad == PadValue.NULL:
+            return loaded
+        filled = np.empty((lines, whole_blocks(length * tile.dtype.size) // tile.dtype.size), loaded.dtype)
+        filled[:, :length] = loaded
+        filled[:, length:] = loaded[:, :1] if tile.pad == PadValue.NULL else loaded.dtype.type(pad_bits(tile))
+        return filled
+
+
+_ATOMIC_TYPES = (f16, f32, i16, i32, i8, bf16)
+
+
+def _not_added(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    if call.atomic == AtomicType.AtomicNone or call.dst.dtype in _ATOMIC_TYPES:
+        return None
+    return f"AtomicAdd does not take {call.dst.dtype.name}; it takes " + ", ".join(t.name for t in _ATOMIC_TYPES)
+
+
+def _added_otherwise(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    call = _with(_with(call, "dst", dtype=u32), "src", dtype=u32)
+    yield SimpleNamespace(**{**vars(call), "atomic": AtomicType.AtomicAdd})
+
+
+@tile_instruction("tstore", pipe=Pipe.MTE3, cpp_templates=("src dst atomic", "phase"))
+class TStore:
+    """Store a tile's valid region to global memory.
+
+    The view takes the elements row by row (ND tile) or column by column (DN tile): the tile's rows are the view's first
+    four dimensions, or its columns the first three and the last.
+    """
+
+    operands = (
+        Out("dst", Sort.GLOBAL, doc="a view of global memory, five dimensions with strides"),
+        In("src"),
+        Choice("atomic", AtomicType, optional=True, default=AtomicType.AtomicNone, doc="AtomicAdd adds to the view"),
+        Choice("phase", STPhase, optional=True, default=STPhase.Unspecified, doc="has no effect on vector tiles"),
+    )  # fmt: skip
+    rules = (
+        _implemented("src", "dst"),
+        dtype("src", a2a3=_PLAIN_TYPES, a5=_ALL_TYPES, cpu=_ALL_TYPES),
+        _same_size("src", "dst"),
+        _same_layout("src", "dst", single_line=True),
+        _same_shape("src", "dst"),
+        _few_lines("src", "dst"),
+        refuse("L002", "AtomicAdd takes f16, f32, i16, i32, i8, bf16", _not_added, breaks=_added_otherwise,
+               mend="Store without AtomicAdd, or as another type."),
+        _dense_lines("TSTORE-1", "src", "dst"),
+    )  # fmt: skip
+    notes = ("A sum of AtomicAdd is rounded once, to nearest even; integers wrap.",)
+    sources = (
+        "pto-isa docs/isa/TSTORE",
+        "pto-isa include/pto/common/arch/memory/tstore_common.hpp (A2/A3), include/pto/npu/a5/TStore.hpp",
+    )
+
+    def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
+        """The view (read too, to add to it) and the valid lines of the tile."""
+        there = global_lines(call.dst, call.src, profile)
+        added_to = [(0, int(Mode.READ), there)] if call.atomic else []
+        return [*added_to, (0, Mode.WRITE, there), (1, Mode.READ, tile_lines(call.src, False))]
+
+    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> np.ndarray:
+        """The lines in the shape of the view."""
+        there = global_lines(call.dst, call.src, profile)
+        shape = (*(n for n, _ in there.dims), there.length // call.dst.dtype.size)
+        stored = arrays[-1].reshape(shape)
+        if not call.atomic:
+            return stored
+        kind = call.dst.dtype.numpy
+        held, added = (np.ascontiguousarray(a).view(kind) for a in (arrays[0], stored))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return (held + added).view(stored.dtype)
+
+
+def _moved(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    dst, src = call.dst, call.src
+    if dst.space != Space.UB or src.space != Space.UB:
+        return f"moves from {src.space.name} to {dst.space.name}; only UB to UB is implemented"
+    if not (dst.is_row_major and src.is_row_major):
+        return "moves between tiles that are not row-major without boxes"
+    return None
+
+
+def _moved_elsewhere(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield _with(call, "dst", space=Space.L1)
+    yield _with(call, "dst", blayout=BLayout.COL_MAJOR)
+
+
+def _same_tile_shape(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    dst, src = call.dst, call.src
+    if (dst.rows, dst.cols) == (src.rows, src.cols):
+        return None
+    return f"dst is {dst.rows}x{dst.cols} and src {src.rows}x{src.cols}; both need one shape"
+
+
+def _with_other_shape(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield _with(call, "src", rows=call.src.rows + 1)
+
+
+def _other_valid(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    dst, src = call.dst, call.src
+    if (dst.valid_rows, dst.valid_cols) == (src.valid_rows, src.valid_cols):
+        return None
+    return (
+        f"dst has {dst.valid_rows}x{dst.valid_cols} valid and src {src.valid_rows}x{src.valid_cols}; "
+        "the chip moves the smaller of both"
+    )
+
+
+def _with_other_valid(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield _with(call, "src", valid_rows=call.src.valid_rows - 1)
+
+
+@tile_instruction("tmov", pipe=Pipe.V)
+class TMov:
+    """Copy a tile's valid region to another tile."""
+
+    operands = (Out("dst"), In("src"))
+    rules = (
+        refuse("L012", "both tiles lie in UB, row-major without boxes", _moved, breaks=_moved_elsewhere,
+               mend="ascsim check FILE lists all such calls of a file."),
+        _same_size("dst", "src"),
+        refuse("L007", "dst and src have one shape", _same_tile_shape, breaks=_with_other_shape, profiles=("a2a3",),
+               mend="Declare both tiles with the same rows and columns."),
+        same_valid_shape("dst", "src", profiles=("cpu",)),
+        finding("TMOV-1", "dst and src have one valid shape (TMOV)", _other_valid, breaks=_with_other_valid,
+                profiles=CHIPS, severity=Severity.WARNING, why="The library takes the smaller of both.",
+                mend="Give both tiles the same valid region."),
+    )  # fmt: skip
+    notes = (
+        "A2/A3 copy whole 32-byte blocks, and whole rows where all columns of dst are valid: columns beyond the valid "
+        "ones are overwritten up to there. The A5 writes the valid columns only.",
+        "Elements of another type but the same size keep their bits.",
+    )
+    sources = ("pto-isa docs/isa/TMOV", "pto-isa include/pto/npu/a2a3/TMov.hpp, include/pto/npu/a5/TMov.hpp")
+
+    def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
+        """The smaller valid region of both, as wide as the chip copies it."""
+        dst, src = call.dst, call.src
+        rows, cols = min(dst.valid_rows, src.valid_rows), min(dst.valid_cols, src.valid_cols)
+        width = cols * dst.dtype.size
+        if profile.name == "a2a3":
+            width = dst.row_bytes if dst.valid_cols == dst.cols else whole_blocks(width)
+        kind = unsigned(dst.dtype)
+        return [
+            (0, Mode.WRITE, Region(dst.space, dst.address, width, ((rows, dst.row_bytes),), kind)),
+            (1, Mode.READ, Region(src.space, src.address, width, ((rows, src.row_bytes),), kind)),
+        ]
+
+    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> np.ndarray:
+        """The elements as they are."""
+        return arrays[0]
