@@ -50,7 +50,7 @@ def _cpp(file: Path, profile: profiles.Profile) -> list[Diagnostic]:
     from ascsim.frontends.cpp.rewrite import rewrite
 
     absent = unavailable(profile)
-    calls = rewrite(file.read_text(encoding="utf-8"), str(file)).instructions_called
+    calls = rewrite(file.read_bytes(), str(file)).instructions_called
     found = []
     for call in calls:
         if call.name in absent:

@@ -30,6 +30,7 @@ def command(as_json: bool) -> int:
         trouble = ""
     except UserError as error:
         compiler, trouble = None, str(error)
+    libraries = {name: importlib.metadata.version(name) for name in _LIBRARIES}
     report = {
         "ascsim": __version__,
         "python": sys.version.split()[0],
@@ -38,7 +39,7 @@ def command(as_json: bool) -> int:
         "cache": str(cache_directory()),
         "profiles": {p.name: p.title for p in profiles.profiles()},
         "instructions": len(REGISTRY.definitions),
-        "libraries": {name: importlib.metadata.version(name) for name in _LIBRARIES},
+        "libraries": libraries,
     }
     if as_json:
         click.echo(json.dumps(report, indent=2))
@@ -50,5 +51,5 @@ def command(as_json: bool) -> int:
     for profile in profiles.profiles():
         limits = profile.spaces["UB"]
         click.echo(f"profile       {profile.name:<5} {profile.title}; UB {limits.capacity // 1024} KiB")
-    click.echo("libraries     " + ", ".join(f"{k} {v}" for k, v in report["libraries"].items()))
+    click.echo("libraries     " + ", ".join(f"{k} {v}" for k, v in libraries.items()))
     return 1 if trouble else 0

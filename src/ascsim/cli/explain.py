@@ -26,8 +26,8 @@ def command(code: str | None, as_json: bool) -> None:
             click.echo(json.dumps([{"code": c.code, "severity": c.severity, "title": c.title} for c in rows]))
             return
         width = max(len(c.code) for c in rows)
-        for entry in rows:
-            click.echo(f"{entry.code:<{width}}  {entry.severity:<8} {entry.title}")
+        for row in rows:
+            click.echo(f"{row.code:<{width}}  {row.severity:<8} {row.title}")
         return
     entry = CATALOGUE.codes.get(code.upper())
     if entry is None:

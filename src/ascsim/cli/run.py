@@ -63,7 +63,7 @@ def _run_python(file: Path, options: dict[str, Any]) -> int:
     import runpy
     import traceback
 
-    from ascsim.frontends.python import kernel as python
+    from ascsim.frontends.python import kernels as python
 
     runs: list[Run] = []
     python.observe(runs.append, options["arch"], options["sync"])

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ascsim.frontends.python.kernel import Kernel, KernelError, Run, function, kernel, local, tassign, tile
+from ascsim.frontends.python.kernels import Kernel, KernelError, Run, function, kernel, local, tassign, tile
 
 __all__ = ["Kernel", "KernelError", "Run", "function", "kernel", "local", "tassign", "tile"]
