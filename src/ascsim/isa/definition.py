@@ -129,8 +129,8 @@ class Asm:
     An attribute with the name ``""`` is a bare string of the text, one with the value ``""`` is there without a value.
     ``order`` names the operands as the text has them, where that is not the order of the inputs; ``"_"`` is one that
     the text has and the instruction does without, and a lane mask that it leaves out has all lanes. ``sizes`` are the
-    element sizes in bytes that it stands for; empty: all. An operand of an enumeration is written as a bare string, or
-    as an attribute of its name, that names a member.
+    element sizes in bytes of the result, or else the first operand, that it stands for; empty: all. An operand of an
+    enumeration is written as a bare string, or as an attribute of its name, that names a member.
     """
 
     name: str

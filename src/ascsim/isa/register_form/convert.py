@@ -30,7 +30,7 @@ def widen(values: np.ndarray) -> np.ndarray:
 for _part, _end, _name in _PARTS:
     register_instruction(
         f"vcvt_f16_f32{_end}", cpp=f"asc_half2float{_end}", operands=_OPERANDS, variants=({"T": f32, "S": f16},),
-        values="widen", masking="zero", native="lanewise", part=_part, asm=(Asm("vcvt", (("part", _name),)),),
+        values="widen", masking="zero", native="lanewise", part=_part, asm=(Asm("vcvt", (("part", _name),), sizes=(4,)),),
         doc=f"Convert the {_name.lower()} lanes of src, 64 of its 128, to float; exact. Inactive lanes become 0.",
         notes=(_MASK_NOTE,),
         sources=("asc-devkit C-API reg/data_type_convert/asc_half2float", "pto-isa docs/isa vcvt"),
@@ -51,7 +51,7 @@ def _spellings(rounding: str, saturates: bool, part: str) -> list[Asm]:
     chosen: list[list[tuple[str, str]]] = [[]]
     for attribute in optional:
         chosen += [[*some, attribute] for some in chosen]
-    return [Asm("vcvt", (*always, *some)) for some in chosen]
+    return [Asm("vcvt", (*always, *some), sizes=(2,)) for some in chosen]
 
 
 def _define_narrowing(rounding: tuple[str, int, str, str], saturates: bool, part: tuple[int, str, str]) -> None:

@@ -34,7 +34,9 @@ B64 = ("i64", "u64")
 _PLAIN = ("i8", "u8", *B16, *B32)
 """The types of the post-update stores."""
 
-_SOURCES = ("asc-devkit C-API reg/{}", "asc-devkit basic API Reg LoadAlign, StoreAlign", "pto-isa docs/isa {}")
+
+def _sources(page: str, pto: str) -> tuple[str, ...]:
+    return f"asc-devkit C-API reg/{page}", "asc-devkit basic API Reg LoadAlign, StoreAlign", f"pto-isa docs/isa {pto}"
 
 
 class Mode(NamedTuple):
@@ -127,6 +129,7 @@ def _spellings(kind: str, mode: Mode, order: tuple[str, ...]) -> list[Asm]:
     name = {"load": "vlds", "store": "vsts"}[kind] + ("x2" if paired else "")
     key = "" if paired else "dist"
     spelled = [Asm(name, (), order)] if mode.token == "NORM" else []
+    spelled += [Asm(name, (), ("src", "dst"))] if (kind, mode.token) == ("store", "NORM") else []
     spelled += [Asm(name, ((key, text),), order) for text in mode.asm]
     by_token: dict[str, list[int]] = {}
     for size in _sizes(mode.types):
@@ -172,7 +175,7 @@ def _define_load(mode: Mode, post: bool) -> None:
         asm=() if post else _spellings("load", mode, ("src",)),
         rules=(different_registers(*outs),) if pair else (), doc=mode.doc + _MOVES_ON * post, notes=mode.notes,
         assumed=mode.assumed,
-        sources=[s.format(x) for s, x in zip(_SOURCES, (f"reg_load/{names['cpp']}", "vlds, vldsx2"), strict=False)],
+        sources=_sources(f"reg_load/{names['cpp']}", "vlds, vldsx2"),
     )(next(iter(rows.values())).function)  # fmt: skip
 
 
@@ -205,7 +208,7 @@ def _define_store(mode: Mode, post: bool) -> None:
         cpp_lacks=types_of("f32") if pair else (),
         asm=() if post else _spellings("store", mode, order), doc=mode.doc + _MOVES_ON * post, notes=mode.notes,
         assumed=mode.assumed,
-        sources=[s.format(x) for s, x in zip(_SOURCES, (f"reg_store/{names['cpp']}", "vsts, vstsx2"), strict=False)],
+        sources=_sources(f"reg_store/{names['cpp']}", "vsts, vstsx2"),
     )(row.function)  # fmt: skip
 
 
@@ -247,7 +250,7 @@ def _define_mask(kind: str, token: str, post: bool) -> None:
         operands=operands, variants=tuple({"P": DTYPES[t]} for t in (("u32",) if loads else ("u32", "u16", "u8"))),
         memory=lambda types: side(pointer, row.nbytes, row.alignment, "offset", 1), post_update=post, native="moves",
         asm=() if post else spelled, doc=doc + _MOVES_ON * post, notes=_MASK_NOTES, assumed=_MASK_ASSUMED,
-        sources=[s.format(x) for s, x in zip(_SOURCES, (page, f"{base}, {base[:3]}"), strict=False)],
+        sources=_sources(page, f"{base}, {base[:3]}"),
     )(row.function)  # fmt: skip
 
 
