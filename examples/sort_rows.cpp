@@ -26,7 +26,8 @@ AICORE void SortRows(__gm__ float* out, __gm__ float* values, __gm__ uint32_t* i
     using Values = Tile<TileType::Vec, float, kRows, padded, BLayout::RowMajor, kRows, cols>;
     using Indices = Tile<TileType::Vec, uint32_t, kRows, padded, BLayout::RowMajor, kRows, cols>;
     using Pairs = Tile<TileType::Vec, float, kRows, 2 * padded, BLayout::RowMajor, kRows, 2 * cols>;
-    using Scratch = Tile<TileType::Vec, float, 1, padded>;
+    // One block more than the row: the Ascend 950 loads a whole register from where the tail begins.
+    using Scratch = Tile<TileType::Vec, float, 1, padded + 32>;
 
     Values src;
     Indices idx;
