@@ -282,6 +282,14 @@ def test_plain_files_see_no_prelude(options: BuildOptions, tmp_path: Path) -> No
     assert load_image("main").profile == ""
 
 
+def test_a_host_file_may_include_device_code(options: BuildOptions, tmp_path: Path) -> None:
+    written(tmp_path, main_cpp='#include "h.h"\nint main() { return 0; }\n', h_h="#define AICORE\nAICORE void f();\n")
+    build(["main.cpp", "-o", "main"], options)
+    assert load_image("main").devices == ()
+    build(["main.cpp", "-o", "main", "--npu-arch=a5"], options)
+    assert [device.side for device in load_image("main").devices] == ["aiv"]
+
+
 def test_headers_of_the_vendors_library_do_not_come_before_ours(options: BuildOptions, tmp_path: Path) -> None:
     written(
         tmp_path,

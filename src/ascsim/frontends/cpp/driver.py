@@ -324,12 +324,7 @@ class _Build:
         unit = self._prepare(source)
         if unit is None:
             return None, [self._plain_c_job(source)]
-        sides = self._sides(unit)
-        if sides != ["host"] and self.profile is None:
-            raise UserError(
-                f"{source.path} has device code: name the chip that it is for, for example --npu-arch=dav-3510"
-            )
-        return unit, [self._job(unit, source, side) for side in sides]
+        return unit, [self._job(unit, source, side) for side in self._sides(unit)]
 
     def _object(self, source: Source, unit: Prepared | None, compiled: list[_Compiled]) -> _Object:
         """The host object with its device frames."""
@@ -378,13 +373,23 @@ class _Build:
         return place
 
     def _sides(self, unit: Prepared) -> list[str]:
-        """The compilations that a unit needs."""
+        """The compilations that a unit needs.
+
+        Without a chip a file that merely includes device code (a test of the vendor's that includes the library's
+        headers) is host code.
+        """
+        if self.profile is None:
+            if unit.rewritten.has_device_code and not self.line.host_only:
+                raise UserError(
+                    f"{unit.path} has device code: name the chip that it is for, for example --npu-arch=dav-3510"
+                )
+            return ["host"]
         if self.line.host_only or not unit.has_device_code:
             return ["host"]
-        if self.line.sides is not None and self.profile is not None and self.profile.is_chip:
-            return ["host", *self.line.sides]
-        if self.profile is not None and not self.profile.is_chip:
+        if not self.profile.is_chip:
             return ["host", "aiv"]
+        if self.line.sides is not None:
+            return ["host", *self.line.sides]
         return ["host", "aiv", "aic"] if unit.uses_aic else ["host", "aiv"]
 
     def _job(self, unit: Prepared, source: Source, side: str) -> _Job:
@@ -392,7 +397,8 @@ class _Build:
         text = unit.host if side == "host" else unit.device
         defined = macros(self.profile.name if self.profile else "", side)
         defined["ASCSIM_TU"] = self._unit_hash(source)
-        prelude = self.options.prelude if unit.has_device_code or source.language == "device" else ()
+        has_words = self.profile is not None and (unit.has_device_code or source.language == "device")
+        prelude = self.options.prelude if has_words else ()
         has_standard = any(flag.startswith("-std=") for flag in line.compile_flags)
         # ascsim's headers stand before the user's -I, where a build file may name the vendor's headers of those names.
         flags = [
@@ -443,9 +449,8 @@ class _Build:
         return _Compiled(job.side, content, done.stderr, False, cache.keep(key, content, done.stderr, files), files)
 
     def _frames(self, unit: Prepared, source: Source, compiled: list[_Compiled]) -> list[Frame]:
-        if not unit.has_device_code:
+        if not unit.has_device_code or self.profile is None:
             return []
-        assert self.profile is not None
         common = {"source": str(source.path.absolute()), "profile": self.profile.name}
         kernels = [asdict(kernel) | {"source": str(path)} for path, kernel in unit.kernels]
         described = Frame({**common, "side": "host", "kernels": kernels}, b"")
