@@ -38,6 +38,8 @@ from ascsim.profiles import Profile
 CHIPS = ("a2a3", "a5")
 A5 = ("a5",)
 A2A3 = ("a2a3",)
+_REMEMBERED = 10_000
+"""Verdicts that one definition remembers."""
 
 
 class Role(Enum):
@@ -222,6 +224,8 @@ class Definition:
                 verdict = tuple(self._judge(profile, args))
             except Refused as refusal:
                 verdict = refusal
+            if len(self._verdicts) >= _REMEMBERED:  # a scalar that is data makes ever new calls
+                self._verdicts.clear()
             self._verdicts[key] = verdict
         if isinstance(verdict, Refused):
             raise Refused(verdict.diagnostic)
@@ -368,7 +372,8 @@ class TileInstruction(Definition):
                 arrays.append(lanes_in(view, self.values, dtype))
             else:
                 outs.append((view, dtype))
-        results = self.compute(call, arrays, core.profile)
+        with np.errstate(over="ignore", invalid="ignore"):
+            results = self.compute(call, arrays, core.profile)
         for (view, dtype), result in zip(outs, results if isinstance(results, tuple) else (results,), strict=True):
             store_lanes(view, result, self.values, dtype)
 

@@ -1,13 +1,39 @@
-"""Lane-wise tile arithmetic: TADD and TADDS."""
+"""Lane-wise tile arithmetic: TADD and TADDS.
+
+Sources: pto-isa docs/isa/TADD, TADDS; include/pto/npu/{a2a3,a5} TAdd.hpp, TAddS.hpp, TBinOp.hpp.
+"""
 
 from __future__ import annotations
 
-from ascsim.isa.definition import In, Out, Scalar, Sort, tile_instruction
-from ascsim.isa.rules import dtype, in_space, same_dtype, same_valid_shape
-from ascsim.machine.dtypes import bf16, f16, f32, i8, i16, i32, u8, u16, u32
-from ascsim.machine.words import Pipe, Space
+from types import SimpleNamespace
+from typing import Any
 
-_ADD_TYPES = {"a2a3": (f32, f16, i32, i16), "a5": (f32, f16, bf16, i32, u32, i16, u16, i8, u8), "cpu": (f32, f16, bf16, i32, u32, i16, u16, i8, u8)}
+import numpy as np
+
+from ascsim.isa.definition import In, Out, Scalar, tile_instruction
+from ascsim.isa.rules import Rule, dtype, in_space, row_major, same_dtype, same_valid_shape
+from ascsim.isa.semantics.arithmetic import add
+from ascsim.machine.dtypes import bf16, f16, f32, i8, i16, i32, i64, u8, u16, u32, u64
+from ascsim.machine.words import Pipe, Space
+from ascsim.profiles import Profile
+
+_CHIP_TYPES = (f32, f16, i32, i16)
+_ALL_TYPES = (f32, f16, bf16, i32, u32, i16, u16, i8, u8, i64, u64)
+_NOTES = (
+    "Float sums are rounded once, to nearest even; a sum beyond the range of its type is an infinity. Integers wrap.",
+    "The valid region of dst is written and no other byte.",
+)
+_ASSUMED = ("Half and bfloat16 sums keep subnormals; no page says that a chip flushes them.",)
+
+
+def _tiles(*names: str) -> tuple[Rule, ...]:
+    return (
+        dtype(names[0], a2a3=_CHIP_TYPES, a5=_ALL_TYPES, cpu=_ALL_TYPES),
+        same_dtype(*names),
+        row_major(*names),
+        in_space(Space.UB, *names),
+        same_valid_shape(*names),
+    )
 
 
 @tile_instruction("tadd", pipe=Pipe.V)
@@ -17,10 +43,39 @@ class TAdd:
     operands = (Out("dst"), In("src0"), In("src1"))
     values = "widen"
     over = "dst"
-    rules = (
-        dtype("dst", **_ADD_TYPES),
-        same_dtype("dst", "src0", "src1"),
-        in_space(Space.UB, "dst", "src0", "src1"),
-        same_valid_shape("dst", "src0", "src1"),
+    rules = _tiles("dst", "src0", "src1")
+    semantics = staticmethod(add)
+    notes = _NOTES
+    assumed = _ASSUMED
+    sources = ("pto-isa docs/isa/TADD", "pto-isa include/pto/npu/a2a3/TAdd.hpp, include/pto/npu/a5/TAdd.hpp")
+
+
+@tile_instruction("tadds", pipe=Pipe.V)
+class TAddS:
+    """Add a number to each element of a tile."""
+
+    operands = (
+        Out("dst"),
+        In("src", dtype="T"),
+        Scalar("scalar", "T", doc="converted to the element type of src first"),
     )
-    semantics = staticmethod(lambda a, b: a + b)
+    values = "widen"
+    over = "dst"
+    rules = _tiles("dst", "src")
+    notes = _NOTES
+    assumed = _ASSUMED
+    sources = ("pto-isa docs/isa/TADDS", "pto-isa include/pto/npu/a2a3/TAddS.hpp, include/pto/npu/a5/TAddS.hpp")
+
+    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> np.ndarray:
+        """The sum with the number as an element."""
+        kind = call.src.dtype
+        return add(arrays[0], element_of(call.scalar, kind.numpy).astype(arrays[0].dtype))
+
+
+def element_of(value: Any, kind: np.dtype) -> np.ndarray:
+    """A number as an element, as C++ converts it: integers keep their low bits, floats are rounded to nearest even."""
+    if kind.kind in "iu":
+        bits = int(value) & ((1 << (8 * kind.itemsize)) - 1)
+        return np.array(bits, np.uint64).astype(f"u{kind.itemsize}").view(kind)
+    with np.errstate(over="ignore"):
+        return np.array(value, np.float64).astype(kind)
