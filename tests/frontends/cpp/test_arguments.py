@@ -85,20 +85,25 @@ def test_options_for_one_part_alone() -> None:
 
 
 def test_linker_words_that_would_break_loading_are_dropped() -> None:
+    words = "c.o -Wl,-z,relro -Wl,-z,now,-rpath,/x -Wl,-s -Xlinker --no-undefined -z defs -z lazy -rdynamic -u main"
+    line = parse(shlex.split(words))
+    assert line.link == ["c.o", "-Wl,-z,relro", "-Wl,-rpath,/x", "-Wl,-z,lazy", "-rdynamic", "-Wl,-u,main"]
+
+
+def test_linker_words_keep_their_place_among_objects_and_libraries() -> None:
     line = parse(
-        [
-            "c.o",
-            "-Wl,-z,relro",
-            "-Wl,-z,now,-rpath,/x",
-            "-Wl,-s",
-            "-Xlinker",
-            "--no-undefined",
-            "-z",
-            "defs",
-            "-rdynamic",
-        ]
+        shlex.split("-L dir -Wl,--whole-archive libx.a -Wl,--no-whole-archive -Wl,-Bstatic -l y c.o -O2 -pthread")
     )
-    assert line.link_flags == ["-Wl,-z,relro", "-Wl,-rpath,/x", "-rdynamic"]
+    assert line.link == [
+        "-Ldir",
+        "-Wl,--whole-archive",
+        "libx.a",
+        "-Wl,--no-whole-archive",
+        "-Wl,-Bstatic",
+        "-ly",
+        "c.o",
+    ]
+    assert line.link_flags == ["-O2", "-pthread"]
 
 
 def test_languages_and_their_order() -> None:

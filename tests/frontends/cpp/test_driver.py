@@ -163,9 +163,18 @@ def test_a_shared_library_carries_its_own_image(options: BuildOptions, toolbox: 
     build(["-shared", "k.asc", "-o", "libk.so", "--npu-arch=a5", "-fPIC", "-s"], options)
     build(["main.cpp", "-o", "main", "-L.", "-lk", "-Wl,-rpath,$ORIGIN", "-Wl,-z,relro,-z,now"], options)
     assert not load_image("libk.so").has_main
-    assert load_image("main").devices == ()
+    image = load_image("main")
+    assert (image.devices, image.libraries, image.profile) == ((), ("libk.so",), "a5")
     done = run(toolbox, tmp_path / "main")
     assert done.returncode == 41, done.stderr
+    program = (
+        "import ctypes, sys; from ascsim.frontends.cpp.image import load_image, loaded_libraries\n"
+        "ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL); ctypes.CDLL('./main')\n"
+        "((library, base),) = loaded_libraries(load_image('main')); print(library.path, base > 0)"
+    )
+    command = [sys.executable, "-c", program, str(toolbox / "libfake.so")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said == f"{tmp_path}/libk.so True\n"
 
 
 def test_headers_are_rewritten_too(options: BuildOptions, toolbox: Path, tmp_path: Path) -> None:
@@ -347,7 +356,7 @@ def test_faults_of_the_input_are_told(options: BuildOptions, toolbox: Path, tmp_
     with pytest.raises(UserError, match=r"no such file: absent\.cpp"):
         build(["absent.cpp"], options)
     with pytest.raises(UserError, match="nothing to build"):
-        build(["-O2"], options)
+        build(["-O2", "-L."], options)
     with pytest.raises(LinkError, match="no main function"):
         build(["k.asc", "--npu-arch=a5"], options)
     with pytest.raises(LinkError, match=r"different chips: k\.asc for a5, two\.asc for a2a3"):
@@ -355,6 +364,9 @@ def test_faults_of_the_input_are_told(options: BuildOptions, toolbox: Path, tmp_
         build(["-c", "two.asc", "--npu-arch=a2a3"], options)
         build(["k.o", "two.o"], options)
     linked = replace(options, runtime_library=toolbox / "libfake.so")
+    build(["-shared", "k.asc", "-o", "libk.so", "--npu-arch=a5"], options)
+    with pytest.raises(LinkError, match=r"different chips: libk\.so for a5, two\.asc for a2a3"):
+        build(["two.asc", "-Wl,--no-as-needed", "-L.", "-lk", "--npu-arch=a2a3"], options)
     with pytest.raises(LinkError, match=r"undefined .*f\(\)"):
         build(["-shared", "n.cpp", "-o", "n.so", "-Wl,--no-undefined"], linked)
     with pytest.raises(LinkError, match="nowhere"):

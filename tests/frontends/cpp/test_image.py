@@ -32,6 +32,7 @@ DESCRIPTION = {
     "python": "python3",
     "sources": ["k.asc"],
     "kernels": [{"name": "k"}],
+    "libraries": ["libk.so"],
     "has_main": True,
     "key": "1234",
 }

@@ -137,7 +137,11 @@ class Source:
 
 @dataclass
 class CommandLine:
-    """A command line, sorted by what its parts are for. ``link`` keeps the order of sources, objects and libraries."""
+    """A command line, sorted by what its parts are for.
+
+    ``link`` has sources, objects, libraries and the linker's options in their order; ``link_flags`` are those compiler
+    options that linking needs too.
+    """
 
     mode: Mode = "link"
     output: Path | None = None
@@ -159,6 +163,11 @@ class CommandLine:
     def sources(self) -> list[Source]:
         """The files to compile."""
         return [item for item in self.link if isinstance(item, Source)]
+
+    @property
+    def has_inputs(self) -> bool:
+        """Whether there is anything to compile or link."""
+        return any(isinstance(item, Source) or not item.startswith("-") or item.startswith("-l") for item in self.link)
 
     @property
     def include_dirs(self) -> list[Path]:
@@ -290,24 +299,21 @@ class _Parser:
         return False
 
     def _take_link_option(self, word: str) -> None:
-        line = self.line
-        if word.startswith("-Wl,"):
-            kept = _kept_linker_words(word.split(",")[1:])
-            if kept:
-                line.link_flags.append("-Wl," + ",".join(kept))
-        elif word in ("-l", "-u", "-z") or word.startswith("-l"):
-            value = self._value(word) if len(word) == 2 else word[2:]
-            if word.startswith("-l"):
-                if value not in VENDOR_LIBRARIES:
-                    line.link.append(f"-l{value}")
-            elif not (word == "-z" and value in LINKER_Z_DROPPED):
-                line.link_flags += [word, value]
+        """Options for the linker keep their place among objects and libraries; the order has a meaning there."""
+        link = self.line.link
+        if word.startswith("-l"):
+            name = word[2:] or self._value(word)
+            link += [] if name in VENDOR_LIBRARIES else [f"-l{name}"]
+        elif word == "-L":
+            link.append(f"-L{self._value(word)}")
+        elif word.startswith("-Wl,"):
+            link += _linker_words(word.split(",")[1:])
         elif word == "-Xlinker":
-            line.link_flags += [f"-Wl,{kept}" for kept in _kept_linker_words([self._value(word)])]
+            link += _linker_words([self._value(word)])
         elif word in _LINK_WITH_VALUE:
-            line.link_flags += [word, self._value(word)]
+            link += _linker_words([word, self._value(word)])
         else:
-            line.link_flags.append(word)
+            link.append(word)
 
     def _take_compile_option(self, word: str) -> None:
         line = self.line
@@ -331,7 +337,8 @@ def _expanded(arguments: list[str]) -> Iterator[str]:
             yield word
 
 
-def _kept_linker_words(words: list[str]) -> list[str]:
+def _linker_words(words: list[str]) -> list[str]:
+    """One ``-Wl,`` for those that can stay; nothing if none can."""
     kept, rest = [], iter(words)
     for word in rest:
         if word == "-z":
@@ -340,4 +347,4 @@ def _kept_linker_words(words: list[str]) -> list[str]:
                 kept += [word, value]
         elif word not in LINKER_WORDS_DROPPED:
             kept.append(word)
-    return kept
+    return ["-Wl," + ",".join(kept)] if kept else []

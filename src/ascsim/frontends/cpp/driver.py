@@ -32,6 +32,7 @@ from ascsim.frontends.cpp.elf import ElfFile, add_section, silence_initialisers
 from ascsim.frontends.cpp.image import (
     SECTION,
     Frame,
+    Image,
     append_images,
     cache_directory,
     load_image,
@@ -275,9 +276,9 @@ class _Build:
             return tuple(self._pass_over(source) for source in self.line.sources)
 
     def run(self, arguments: list[str]) -> BuildResult:
-        if self.line.query and not self.line.link:
+        if self.line.query and not self.line.has_inputs:
             return self._pass_through(arguments)
-        if not self.line.link:
+        if not self.line.has_inputs:
             raise UserError("there is nothing to build: name a source (.asc, .cpp, ...) or an object file")
         with tempfile.TemporaryDirectory(prefix="ascsim-") as directory:
             self.work = Path(directory)
@@ -535,7 +536,7 @@ class _Build:
                 "-shared (or objects with -c)"
             )
         images = self._link_devices(frames)
-        append_images(linked, images, self._description(frames, has_main, key))
+        append_images(linked, images, self._description(frames, self._libraries(file), has_main, key))
         linked.chmod(0o755)
         staged = output.with_name(f".{output.name}.{os.getpid()}.tmp")
         shutil.copy(linked, staged)
@@ -561,18 +562,39 @@ class _Build:
         silence_initialisers(image)
         return image.read_bytes()
 
-    def _description(self, frames: list[Frame], has_main: bool, key: str) -> dict[str, Any]:
-        names = sorted({frame.header["profile"] for frame in frames})
-        if len(names) > 1:
-            where = {frame.header["profile"]: frame.header["source"] for frame in frames}
-            files = ", ".join(f"{Path(source).name} for {name}" for name, source in where.items())
-            raise LinkError(f"these files were compiled for different chips: {files}. Compile all for one --npu-arch")
-        profile = names[0] if names else (self.profile.name if self.profile else "")
+    def _libraries(self, file: ElfFile) -> dict[str, Image]:
+        """The shared libraries that the program needs and that carry images, by the name that the loader knows."""
+        words = [item for item in self.line.link if isinstance(item, str)]
+        directories = [word[2:] for word in words if word.startswith("-L")]
+        inputs = [Path(word) for word in words if not word.startswith("-")]
+        found: dict[str, Image] = {}
+        for name in file.needed:
+            candidates = [
+                *(path for path in inputs if path.name.startswith(name)),
+                *(Path(directory, name) for directory in directories),
+            ]
+            for path in candidates:
+                try:
+                    found.setdefault(name, load_image(path))
+                except UserError:
+                    continue
+        return found
+
+    def _description(
+        self, frames: list[Frame], libraries: dict[str, Image], has_main: bool, key: str
+    ) -> dict[str, Any]:
+        where = {frame.header["profile"]: Path(frame.header["source"]).name for frame in frames}
+        where |= {library.profile: name for name, library in libraries.items() if library.profile}
+        if len(where) > 1:
+            files = ", ".join(f"{name} for {profile}" for profile, name in sorted(where.items(), key=lambda e: e[1]))
+            raise LinkError(f"these were compiled for different chips: {files}. Compile all for one --npu-arch")
+        profile = next(iter(where), self.profile.name if self.profile else "")
         return {
             "version": ascsim.__version__,
             "profile": profile,
             "python": self.options.python,
             "sources": list(dict.fromkeys(frame.header["source"] for frame in frames)),
+            "libraries": list(libraries),
             "kernels": [kernel for frame in frames for kernel in frame.header.get("kernels", ())],
             "has_main": has_main,
             "key": key,

@@ -7,6 +7,7 @@ linked from the frames, then a JSON description, its length and a magic word.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
@@ -86,8 +87,9 @@ class DeviceImage:
 class Image:
     """A linked program or library and what it carries.
 
-    ``profile`` is empty when no file of it was compiled for a device. ``kernels`` are the descriptions of
-    :class:`ascsim.frontends.cpp.rewrite.Kernel` as dictionaries, each with its ``source``.
+    ``profile`` is empty when neither it nor a library that it needs was compiled for a device. ``kernels`` are the
+    descriptions of :class:`ascsim.frontends.cpp.rewrite.Kernel` as dictionaries, each with its ``source``.
+    ``libraries`` are the names (``DT_SONAME``) of the shared libraries that it needs and that carry images themselves.
     """
 
     path: Path
@@ -95,6 +97,7 @@ class Image:
     sources: tuple[str, ...]
     kernels: tuple[dict[str, Any], ...]
     devices: tuple[DeviceImage, ...]
+    libraries: tuple[str, ...]
     has_main: bool
     version: str
     key: str
@@ -167,10 +170,37 @@ def load_image(path: str | Path) -> Image:
         sources=tuple(data["sources"]),
         kernels=tuple(data["kernels"]),
         devices=tuple(DeviceImage(**device) for device in data["devices"]),
+        libraries=tuple(data["libraries"]),
         has_main=data["has_main"],
         version=data["version"],
         key=data["key"],
     )
+
+
+def loaded_libraries(image: Image) -> tuple[tuple[Image, int], ...]:
+    """The libraries with images that this process has loaded for a program, each with the address it was loaded at.
+
+    Theirs too: a library may need another. To be called once the program is loaded.
+    """
+    loader = ctypes.CDLL(None)
+    loader.dlopen.restype = ctypes.c_void_p
+    found: dict[str, tuple[Image, int]] = {}
+    names = list(image.libraries)
+    while names:
+        name = names.pop()
+        handle = None if name in found else loader.dlopen(os.fsencode(name), os.RTLD_NOLOAD | os.RTLD_LAZY)
+        if handle:
+            link_map = _LinkMap.from_address(handle)
+            library = load_image(os.fsdecode(link_map.name))
+            found[name] = (library, link_map.address or 0)
+            names += library.libraries
+    return tuple(found.values())
+
+
+class _LinkMap(ctypes.Structure):
+    """The public head of glibc's and musl's ``struct link_map``, which a handle of ``dlopen`` points to."""
+
+    _fields_ = (("address", ctypes.c_void_p), ("name", ctypes.c_char_p))
 
 
 def append_images(path: Path, images: dict[str, bytes], description: dict[str, Any]) -> None:
