@@ -28,7 +28,7 @@ from ascsim.frontends.cpp.allocations import FILLED, POISON, DeviceMemory
 from ascsim.frontends.cpp.elf import ElfFile, SymbolTable
 from ascsim.frontends.cpp.sink import NativeSink, view_of
 from ascsim.isa import REGISTRY
-from ascsim.isa.definition import Definition, RegisterInstruction
+from ascsim.isa.definition import Definition, Operand, RegisterInstruction
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.core import GUARD, Core, Machine, Memory
 from ascsim.machine.dtypes import BY_CODE, DType
@@ -319,8 +319,7 @@ class Host:
         inputs = definition.inputs
         args: list[Any] = []
         for index, fields in enumerate(OPERAND.iter_unpack(key[1])):
-            enum = inputs[index].enum if index < len(inputs) else None
-            args.append(self._operand(definition, fields, enum))
+            args.append(self._operand(definition, inputs[min(index, len(inputs) - 1)], fields))
         while args and args[-1] is None:
             args.pop()
         if len(self._decoded) >= DECODED_CALLS:
@@ -328,27 +327,27 @@ class Host:
         self._decoded[key] = args
         return args
 
-    def _operand(self, definition: Definition, fields: tuple[int, ...], enum: type | None) -> Any:
+    def _operand(self, definition: Definition, operand: Operand, fields: tuple[int, ...]) -> Any:
         sort, code, space, blayout, slayout, pad, fractal, rows, cols, valid_rows, valid_cols, value = fields[:12]
         if sort == 1:
-            address = NO_ADDRESS if value == _UNASSIGNED else self._offset(definition, space, value)
+            address = NO_ADDRESS if value == _UNASSIGNED else self._offset(definition, operand, space, value)
             return Tile(
                 BY_CODE[code], rows, cols, valid_rows, valid_cols, address, Space(space), BLayout(blayout),
                 SLayout(slayout), fractal, pad, self._name_at(space, address),
             )  # fmt: skip
         if sort == 2:
-            offset = self._offset(definition, Space.GM, value)
+            offset = self._offset(definition, operand, Space.GM, value)
             return GlobalTensor(BY_CODE[code], offset, fields[12:17], fields[17:22], blayout)  # type: ignore[arg-type]
         if sort == 3:
-            offset = self._offset(definition, space, value)
+            offset = self._offset(definition, operand, space, value)
             return Pointer(space, offset, BY_CODE.get(code), self._name_at(space, offset))
         if sort == 4:
             return _scalar(value, BY_CODE.get(code))
         if sort == 5:
-            return _choice(value, enum)
+            return _choice(value, operand.enum)
         return None
 
-    def _offset(self, definition: Definition, space: int, value: int) -> int:
+    def _offset(self, definition: Definition, operand: Operand, space: int, value: int) -> int:
         """The offset in a space that an operand's address means: an offset, or a host pointer into the space.
 
         Raises:
@@ -367,8 +366,8 @@ class Host:
                 return value - self._bases[space]
         raise Fault(
             Diagnostic(
-                "H006", Severity.ERROR, f"{definition.title}: {value:#x} is no address in {Space(space).name}",
-                (Place(definition.title),), (self._what_is(value),),
+                "H006", Severity.ERROR, f"{definition.title}: {operand.name} is no address in {Space(space).name}",
+                (Place(definition.title),), (f"It is {value:#x}. {self._what_is(value)}",),
                 "Give device memory (aclrtMalloc) to kernels, and to each operand an address of its own memory.",
             )
         )  # fmt: skip
@@ -649,16 +648,18 @@ class Host:
         if offset is None:
             # The block stays allocated, which harms nothing: a warning.
             kind = "memory of aclrtMallocHost" if host_bytes else "host memory"
-            self._finding(
-                "H003", f"{function.decode()}: {address:#x} is {kind}", (), mend, pc, severity=Severity.WARNING
-            )
+            headline = f"{function.decode()}: the pointer is {kind}"
+            self._finding("H003", headline, (f"The pointer is {address:#x}.",), mend, pc, severity=Severity.WARNING)
             return INVALID_PARAM
         block = self.memory.find(offset)
-        if block is None or block.start != offset or block.freed_at:
-            what = "is freed already" if block and block.start == offset else "is not the start of a block"
-            places = [("freed here before", block.freed_at)] if block and block.start == offset else []
-            notes = (self.memory.describe(address),)
-            self._finding("H003", f"{function.decode()}: {address:#x} {what}", notes, mend, pc, places)
+        notes = (self.memory.describe(address),)
+        if block is None or block.start != offset:
+            headline = f"{function.decode()}: the pointer is not the start of a block"
+            self._finding("H003", headline, notes, mend, pc)
+            return MEMORY_FREE
+        if block.freed_at:
+            places = [("freed here before", block.freed_at)]
+            self._finding("H003", f"{function.decode()}: the block is freed already", notes, mend, pc, places)
             return MEMORY_FREE
         self.memory.free(block, pc)
         self.sink.note("free", {"start": block.start, "size": block.size, "site": pc, "row": self.sink.n_rows})
@@ -684,24 +685,23 @@ class Host:
         """(code, rest of the headline, notes, further places) where ``size`` bytes at ``address`` are wrong."""
         if not address:
             return INVALID_PARAM, "is a null pointer", (), []
-        taken = f"{address:#x} is {{}} memory, but {direction} takes it for {{}} memory"
         offset = self.memory.offset(address)
         if offset is None:
+            notes: tuple[str, ...] = (f"The pointer is {address:#x}.",)
             if expected == _DEVICE_MEMORY:
-                return INVALID_MEMORY_TYPE, taken.format("host", "device"), (), []
+                return INVALID_MEMORY_TYPE, f"is host memory, but {direction} takes it for device memory", notes, []
             if host_bytes and size > host_bytes:
-                headline = f"has {host_bytes} bytes left in its aclrtMallocHost block at {address:#x}, not {size}"
-                return INVALID_PARAM, headline, (), []
+                return INVALID_PARAM, f"has {host_bytes} bytes left in its aclrtMallocHost block, not {size}", notes, []
             return None
-        if expected == _HOST_MEMORY:
-            return INVALID_MEMORY_TYPE, taken.format("device", "host"), (), []
-        block = self.memory.find(offset)
         notes = (self.memory.describe(address),)
+        if expected == _HOST_MEMORY:
+            return INVALID_MEMORY_TYPE, f"is device memory, but {direction} takes it for host memory", notes, []
+        block = self.memory.find(offset)
         if block is None or offset >= block.end:
-            return INVALID_PARAM, f"{address:#x} is in no allocated block", notes, []
+            return INVALID_PARAM, "is in no allocated block", notes, []
         places = [("allocated here", block.allocated_at)]
         if block.freed_at:
-            return INVALID_PARAM, f"{address:#x} is in a freed block", notes, [*places, ("freed here", block.freed_at)]
+            return INVALID_PARAM, "is in a freed block", notes, [*places, ("freed here", block.freed_at)]
         left = block.end - offset
         if size > left:
             return INVALID_PARAM, f"has {left} bytes left in its block, not {size}", notes, places

@@ -130,6 +130,7 @@ def run(
     status = process.returncode
     _cut(directory)
     trace = Trace.load(directory)
+    _complete_launches(trace)
     error = _error(program, directory, trace, status, timeout if timed_out else None)
     return Outcome(
         status if status >= 0 else None, max(-status, 0), timed_out, directory, trace, error, chip, is_temporary
@@ -166,6 +167,13 @@ def _cut(directory: Path) -> None:
         path = directory / f"{name}.bin"
         if path.exists():
             os.truncate(path, int(count) * size)
+
+
+def _complete_launches(trace: Trace) -> None:
+    """Put into launches what showed only while they ran: that the tool was to synchronise."""
+    launches = {note["number"]: note for note in trace.noted("launch")}
+    for note in trace.noted("sync"):
+        launches[note["launch"]]["sync"] = note["sync"]
 
 
 # --------------------------------------------------------------------------------------------------------------------
