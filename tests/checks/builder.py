@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ascsim import profiles
-from ascsim.checks import run
+from ascsim.checks import noted_sites, run
 from ascsim.checks.context import Context
-from ascsim.checks import noted_sites
 from ascsim.diagnostics import Diagnostic
 from ascsim.machine.dtypes import dtype
 from ascsim.machine.trace import Kind, MemorySink, Mode, Trace, pack_access, pack_row

@@ -1,7 +1,7 @@
 """Checks: readers of the trace that report diagnostics.
 
-:func:`run` is the way in. Each check is a module with ``check(context)``, which yields findings; :data:`CHECKS` lists them.
-A check knows no instruction: rows have names, pipes, bytes and parents, and that is all it looks at.
+:func:`run` is the way in. Each check is a module with ``check(context)``, which yields findings; :data:`CHECKS` lists
+them. A check knows no instruction: rows have names, pipes, bytes and parents, and that is all it looks at.
 """
 
 from __future__ import annotations

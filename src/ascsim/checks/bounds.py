@@ -26,8 +26,8 @@ _ALIGNMENTS = (1 << np.arange(64, dtype=np.uint64)).astype(np.int64) - 1
 
 CATALOGUE.add(
     "B001", Severity.ERROR, "Access outside a memory",
-    "An instruction touched bytes beyond the end (or before the start) of a memory of the core. On a chip the core stops "
-    "with an address error, or the access wraps around and destroys other data.\n\n"
+    "An instruction touched bytes beyond the end (or before the start) of a memory of the core. On a chip the core "
+    "stops with an address error, or the access wraps around and destroys other data.\n\n"
     "The report names the first byte outside and the element of the tile it belongs to. Make the tile smaller, move it "
     "down (its TASSIGN or addr), or give it fewer valid rows; what counts is the bytes touched, and some instructions "
     "touch whole blocks of 32 elements.\n\n"
@@ -35,8 +35,8 @@ CATALOGUE.add(
 )  # fmt: skip
 CATALOGUE.add(
     "B002", Severity.ERROR, "Misaligned access",
-    "An instruction's operand begins at an address that is not a multiple of what the instruction needs (32 bytes in UB "
-    "for most). On a chip this is an address error, or the low bits are dropped and other bytes are touched.\n\n"
+    "An instruction's operand begins at an address that is not a multiple of what the instruction needs (32 bytes in "
+    "UB for most). On a chip this is an address error, or the low bits are dropped and other bytes are touched.\n\n"
     "Move the tile or buffer to a multiple of the alignment, or use an instruction for unaligned data.\n\n"
     "Example: a float tile at UB 0x1010; tiles of one row of 4 float each need 8 columns to keep the next row aligned.",
 )  # fmt: skip
@@ -57,7 +57,7 @@ CATALOGUE.add(
 CATALOGUE.add(
     "B005", Severity.NOTE, "Bytes beyond a tile, in another tile",
     "An instruction touched bytes beyond the end of its operand's tile, and they belong to another tile of the kernel. "
-    "It may be meant (one tile as a window on several); if not, the other tile's data is destroyed or read by mistake.\n\n"
+    "It may be meant (one tile as a window on several); if not, the other's data is destroyed or read by mistake.\n\n"
     "Give the first tile the columns or rows that the instruction touches, or move the other.",
 )  # fmt: skip
 
@@ -81,7 +81,8 @@ def check(context: Context) -> Iterator[Found]:
     yield from _each(context, suspects.misaligned, lambda n: _misaligned(context, tiles, n))
     yield from _each(context, suspects.beyond_tile, lambda n: _beyond_tile(context, tiles, n))
     allocations = _Allocations(context)
-    yield from _each(context, allocations.strangers(suspects.in_gm), lambda n: _stranger(context, allocations, tiles, n))
+    strangers = allocations.strangers(suspects.in_gm)
+    yield from _each(context, strangers, lambda n: _stranger(context, allocations, tiles, n))
 
 
 def _suspects(context: Context, tiles: Tiles) -> _Suspects:
@@ -216,7 +217,8 @@ def _outside(context: Context, tiles: Tiles, number: int) -> Found | None:
         )  # fmt: skip
         return Found(
             "B001", Severity.ERROR,
-            f"illegal {verb} of {plural(size, 'byte')} at {name} {_hex(first)}, {reach} of {name} ({limits.capacity} bytes)",
+            f"illegal {verb} of {plural(size, 'byte')} at {name} {_hex(first)}, {reach} of {name} "
+            f"({limits.capacity} bytes)",
             rows, whats, _notes(context, tiles, number, first),
             "Move the operand, or make it smaller, so that all bytes it touches lie in the memory.",
             key=_key(context, number),
@@ -226,8 +228,8 @@ def _outside(context: Context, tiles: Tiles, number: int) -> Found | None:
         return None
     return Found(
         "B003", Severity.WARNING,
-        f"{verb} of {plural(_size(reserved), 'byte')} at {name} {_hex(reserved[0][0])}, in the {limits.reserved} bytes at the "
-        f"top of {name} that are reserved",
+        f"{verb} of {plural(_size(reserved), 'byte')} at {name} {_hex(reserved[0][0])}, in the {limits.reserved} bytes "
+        f"at the top of {name} that are reserved",
         rows, whats, _notes(context, tiles, number, reserved[0][0]),
         f"Keep operands below {name} {limits.capacity - limits.reserved:#x}.", key=_key(context, number),
     )  # fmt: skip
@@ -244,7 +246,8 @@ def _misaligned(context: Context, tiles: Tiles, number: int) -> Found:
     size = _size(touched(context.trace, number))
     lower = start // align * align
     return Found(
-        "B002", Severity.ERROR, f"misaligned access: {_verb(context, number)} of {plural(size, 'byte')} at {name} {_hex(start)}",
+        "B002", Severity.ERROR,
+        f"misaligned access: {_verb(context, number)} of {plural(size, 'byte')} at {name} {_hex(start)}",
         rows, whats, (f"the address must be a multiple of {align}", *_notes(context, tiles, number, start)),
         f"Use {name} {_hex(lower)} or {_hex(lower + align)}.", key=_key(context, number),
     )  # fmt: skip
@@ -288,6 +291,11 @@ class _Allocation(NamedTuple):
     born: int
     died: int
 
+    def describe(self) -> str:
+        """``the allocation x of 4096 bytes at GM 0x200``."""
+        name = f" {self.name}" if self.name else ""
+        return f"the allocation{name} of {plural(self.end - self.start, 'byte')} at GM {self.start:#x}"
+
 
 class _Allocations:
     """Allocations of GM with the rows between which they lived.
@@ -301,10 +309,8 @@ class _Allocations:
         self.all: list[_Allocation] = []
         for kind, data in context.trace.notes:
             if kind == "allocation":
-                start = int(data["start"])
-                self.all.append(
-                    _Allocation(str(data.get("name", "")), start, start + int(data["size"]), int(data.get("row", 0)), _FAR)
-                )
+                start, born = int(data["start"]), int(data.get("row", 0))
+                self.all.append(_Allocation(data.get("name") or "", start, start + int(data["size"]), born, _FAR))
             elif kind == "free" and "row" in data:
                 for index in range(len(self.all) - 1, -1, -1):
                     if self.all[index].start == data["start"] and self.all[index].died == _FAR:
@@ -357,20 +363,18 @@ def _stranger(context: Context, allocations: _Allocations, tiles: Tiles, number:
     notes = []
     freed = allocations.freed(row, first)
     if freed is not None:
-        notes.append(f"it was part of the allocation {freed.name} of {freed.end - freed.start} bytes, which is freed")
+        notes.append(f"it was part of {freed.describe()}, which has been freed")
     nearest: Any = min(alive, key=lambda a: (_distance(a, first), -a.end), default=None)
     if nearest is not None:
         side = "after" if first >= nearest.end else "before"
-        notes.append(
-            f"and is {plural(_distance(nearest, first), 'byte')} {side} the allocation {nearest.name} of "
-            f"{nearest.end - nearest.start} bytes at GM {nearest.start:#x}"
-        )
+        notes.append(f"and is {plural(_distance(nearest, first), 'byte')} {side} {nearest.describe()}")
     step = context.step(row)
     return Found(
         "B004", Severity.ERROR,
         f"illegal {_verb(context, number)} of {plural(size, 'byte')} at GM {_hex(first)}, outside every allocation",
         rows, whats, (*notes, *([step] if step else [])),
-        "Compare the shape, strides and offset of the global tensor with what was allocated.", key=_key(context, number),
+        "Compare the shape, strides and offset of the global tensor with what was allocated.",
+        key=_key(context, number),
     )  # fmt: skip
 
 

@@ -1,22 +1,22 @@
 """Happens-before between the pipes of a core: the loop that finds unordered accesses to one byte.
 
-The model. Each pipe starts its instructions in program order; only the profile's ordered pipes also finish one before the
-next begins. Every pipe keeps a vector clock: for each pipe, up to which of its rows everything is known to be complete.
+The model. Each pipe starts its instructions in program order, and may start one before the last is complete; the
+profile's ordered pipes keep dependent instructions of their own in order all the same. Every pipe has a vector clock:
+for each pipe, up to which of its instructions all are known to be complete.
 
-========================  =====================================================================================
-an instruction on P       starts with P's clock; its own entry is "all so far" on an ordered pipe, else what P's last
-                          barrier (or a flag that came back) told it
-set_flag(P -> Q)          carries P's clock with "all so far" for P itself: it takes effect after P's earlier instructions
+========================  ================================================================================
+an instruction on P       starts with P's clock
+set_flag(P -> Q)          carries P's clock, and that all instructions of P so far are complete
 wait_flag on Q            joins what its set carried into Q's clock
-wait_flag on S            does so for every pipe: S issues the instructions of all pipes, and it issues none while it waits
-pipe_barrier(P)           "all so far" for P, on P
-pipe_barrier(PIPE_ALL)    "all so far" for every pipe, on every pipe
-========================  =====================================================================================
+wait_flag on S            joins it into every pipe's: S issues for all pipes, and issues nothing while it waits
+pipe_barrier(P)           all instructions of P so far are complete, for P
+pipe_barrier(PIPE_ALL)    all instructions of all pipes so far are complete, for every pipe
+========================  ================================================================================
 
-Assumed: a set_flag does not order its own pipe's later instructions, and being issued by S orders nothing: what S itself
-read or wrote needs a flag like any other pipe's work. A wait whose set is missing or comes later is taken to stand for a
-set at that place, so that one fault of the flags (which :mod:`ascsim.checks.sync` reports) is not told a second time as
-races.
+Assumed: a set_flag does not order its own pipe's later instructions, and being issued by S orders nothing: what S
+itself reads or writes needs a flag like any other pipe's work. A wait whose set is missing or comes later is taken to
+stand for a set at that place, so that one fault of the flags (which :mod:`ascsim.checks.sync` reports) is not told a
+second time as races.
 
 Positions. Rows are visited core by core; the k-th visited row has stamp k, from 1. Clocks, and the shadow tables (last
 write and last read of each block by each pipe), hold stamps, so a new core or launch needs no clearing: stamps from
@@ -27,8 +27,8 @@ that pipe that are not known to be complete, newest first. After a conflict the 
 synchronisation stood right there, and it looks at the pipe that worked last first: so one missing wait is one finding,
 and what follows from it is none.
 
-Everything here is plain Python over sequences, in the part that Numba compiles: short traces run it as it is (over lists),
-long ones compiled (over arrays). See :mod:`ascsim.checks.native`.
+Everything here is plain Python over sequences, in the part that Numba compiles: short traces run it as it is (over
+lists), long ones compiled (over arrays). See :mod:`ascsim.checks.native`.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ HIT = np.dtype(
 
 
 PLACE = np.dtype([("base", "<i8"), ("blocks", "<i8"), ("bits", "<i8"), ("shift", "<i8")])
-"""Where a space, or a cluster of GM, lies in the shadow tables: first column, columns, log2 of the bytes of one, and what
-turns an address into a byte counted from the first column."""
+"""Where a space, or a cluster of GM, lies in the shadow tables: the first column, how many, log2 of the bytes of one,
+and what turns an address into a byte counted from the first column."""
 
 
 class Hits(NamedTuple):
@@ -78,9 +78,9 @@ class Hits(NamedTuple):
 class State(NamedTuple):
     """What the loop keeps: made outside, because compiled code that owns no array is several times faster.
 
-    ``last`` is the newest stamp of each pipe, ``seen`` the pipes by it, newest first. ``knowledge`` is what a set carries
-    and what a wait's pipe knows after it, by flag operation; ``newest_wait``, ``wait_before`` and ``wait_at`` (positions)
-    chain the waits of each pipe.
+    ``last`` is the newest stamp of each pipe, ``seen`` the pipes by it, newest first. ``knowledge`` is what a set
+    carries and what a wait's pipe knows after it, by flag operation; ``newest_wait``, ``wait_before`` and ``wait_at``
+    (positions) chain the waits of each pipe.
     """
 
     clock: Any
@@ -239,7 +239,7 @@ def _witness(
     first: Any, accesses: Any, masks: Any, order: Any, previous: Any, access: Any, newest: int, known: int, mode: int,
     tally: Any,
 ) -> tuple:  # fmt: skip
-    """(stamp, access) of the newest row from ``newest`` back to ``known`` that touches a byte of ``access`` in that mode."""
+    """(stamp, access) of the newest row, from ``newest`` back to ``known``, that touches a byte of ``access`` so."""
     stamp = newest
     while stamp > known and tally[2] > 0:
         tally[2] -= 1
@@ -439,8 +439,8 @@ def find_shared(
     """Bursts of different cores of one launch that share a byte, one of them writing.
 
     The bursts come sorted by launch and first byte. Of each burst that conflicts with an earlier one in that order, one
-    such pair goes into ``first`` and ``second``. Returns how many. ``best`` is scratch, int64[2, 2]: of [touches, writes]
-    the burst that reaches farthest, and the one that does of all other cores than that one's.
+    such pair goes into ``first`` and ``second``. Returns how many. ``best`` is scratch, int64[2, 2]: of [touches,
+    writes] the burst that reaches farthest, and the one that does of all other cores than that one's.
     """
     found = 0
     for i in range(len(low)):

@@ -26,7 +26,7 @@ class Found:
 
     ``rows`` are the trace rows it speaks of, first the one to blame, and ``whats`` says of each what it did there.
     Findings of one code with the same instructions (by source site) and the same ``key`` (pipes, operands) are one.
-    ``covers`` are flag rows whose own findings this one already explains.
+    ``covers`` are rows whose own findings this one explains; those with ``yields`` are dropped then.
     """
 
     code: str
@@ -39,6 +39,7 @@ class Found:
     count: int = 1
     key: Hashable = ()
     covers: tuple[int, ...] = ()
+    yields: bool = False
 
 
 @dataclass
@@ -66,27 +67,45 @@ class Context:
 
     @cached_property
     def visit(self) -> Visit:
-        """The rows in the order in which each core of each launch saw them."""
+        """The rows in the order in which each core of each launch saw them.
+
+        LAUNCH_BEGIN opens the rows of a core; its number says which launch that core belongs to.
+        """
         n = len(self.kind)
         core = np.ascontiguousarray(self.trace.rows["core"])
         begins = np.flatnonzero(self.kind == Kind.LAUNCH_BEGIN)
         ends = np.flatnonzero(self.kind == Kind.LAUNCH_END) + 1
         turns = np.flatnonzero(core[1:] != core[:-1]) + 1
-        cuts = np.unique(np.concatenate(([0, n], begins, ends, turns)))
-        segments = np.searchsorted(np.sort(np.concatenate((begins, ends))), cuts[:-1], side="right")
-        runs: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        for low, high, segment in zip(cuts[:-1].tolist(), cuts[1:].tolist(), segments.tolist(), strict=True):
-            runs.setdefault((segment, int(core[low])), []).append((low, high))
-        pieces = [piece for group in runs.values() for piece in group]
-        starts = np.cumsum([0, *(sum(high - low for low, high in group) for group in runs.values())])
+        cuts = np.unique(np.concatenate(([0, n], begins, ends, turns))).tolist()
+        numbers = dict(zip(begins.tolist(), self.trace.rows["arg"][begins].tolist(), strict=True))
+        closed = set(ends.tolist())
+        groups: list[list[tuple[int, int]]] = []
+        launch_of, core_of = [], []
+        running: dict[int, int] = {}  # core: its group
+        launch, number = 0, None
+        for low, high in pairwise(cuts):
+            here = int(core[low])
+            if low in closed:  # between launches: nothing before is concurrent with what follows
+                running.pop(int(core[low - 1]), None)
+            if low in numbers and numbers[low] != number:
+                launch, number = launch + 1, numbers[low]
+            if low in numbers or here not in running:
+                if low not in numbers:
+                    launch, number = launch + 1, None
+                running[here] = len(groups)
+                groups.append([])
+                launch_of.append(launch)
+                core_of.append(here)
+            groups[running[here]].append((low, high))
+        pieces = [piece for group in groups for piece in group]
+        starts = np.cumsum([0, *(sum(high - low for low, high in group) for group in groups)])
         in_order = all(a[1] == b[0] for a, b in pairwise(pieces))
         order = (
             np.arange(n, dtype=np.int32)
             if in_order
             else np.concatenate([np.arange(low, high, dtype=np.int32) for low, high in pieces])
         )
-        groups = np.array(list(runs), np.int64).reshape(-1, 2)
-        return Visit(order, starts.astype(np.int64), groups[:, 0], groups[:, 1])
+        return Visit(order, starts.astype(np.int64), np.array(launch_of, np.int64), np.array(core_of, np.int64))
 
     @cached_property
     def is_cut_short(self) -> bool:

@@ -19,8 +19,8 @@ _PLAIN_BURSTS = 20_000
 
 CATALOGUE.add(
     "R101", Severity.ERROR, "Blocks of one launch touch the same bytes of GM",
-    "The blocks of a launch run at the same time on several cores, in no order. Here two of them touch the same bytes of "
-    "global memory and at least one writes: what is read, or what remains, depends on which comes first.\n\n"
+    "The blocks of a launch run at the same time on several cores, in no order. Here two of them touch the same bytes "
+    "of global memory and at least one writes: what is read, or what remains, depends on which comes first.\n\n"
     "Give every block its own part of the output (look at how the offset is computed from the block index, and at the "
     "last block's length), or do the step that must come later in a second launch.\n\n"
     "Example:\n"
@@ -72,7 +72,7 @@ def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _distinct(context: Context, numbers: np.ndarray) -> np.ndarray:
-    """Indices of accesses that no earlier one of the same core and mode equals: a loop's repetitions tell nothing new."""
+    """Indices of the accesses that no earlier one of their core equals: a loop's repetitions tell nothing new."""
     records = context.trace.accesses[numbers]
     names = ("mode", "start", "length", "n1", "s1", "n2", "s2", "n3", "s3")
     columns = [records[name].astype(np.int64) for name in names]
@@ -130,7 +130,8 @@ def _found(context: Context, tiles: Tiles, later: int, earlier: int, count: int)
     steps = [text for text in map(context.step, rows) if text]
     return Found(
         "R101", Severity.ERROR,
-        f"Potential {kind} hazard detected at GM between cores {cores[1]} and {cores[0]}" + (f" in {kernel}" if kernel else ""),
+        f"Potential {kind} hazard detected at GM{f' in {kernel}' if kernel else ''}, "
+        f"between cores {cores[1]} and {cores[0]}",
         rows, whats, (f"both touch {bytes_text(Space.GM, shared)}", "nothing orders the cores of a launch", *steps),
         "Give each block its own bytes of GM, or do the later step in a second launch.", count, key=kind,
     )  # fmt: skip

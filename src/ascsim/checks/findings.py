@@ -25,11 +25,11 @@ def fold(founds: Iterable[Found], context: Context, limit: int) -> list[Diagnost
             key = (*key, found.headline)
         first, count = folded.get(key, (found, 0))
         folded[key] = (first, count + found.count)
-    explained = {_who(context, row) for found, _ in folded.values() for row in found.covers}
+    explained = {_line(context, row) for found, _ in folded.values() for row in found.covers}
     kept = [
         (found, count)
         for found, count in folded.values()
-        if found.covers or not explained or not (found.code in ("S003", "S004") and _who(context, found.rows[0]) in explained)
+        if not (found.yields and _line(context, found.rows[0]) in explained)
     ]
     kept.sort(key=lambda entry: entry[0].rows[0] if entry[0].rows else -1)
     shown = kept if len(kept) <= limit else _worst(kept, limit)
@@ -46,6 +46,12 @@ def _who(context: Context, row: int) -> Hashable:
     site = context.site(row)
     name = context.name(root)
     return (name, site.path, site.line, site.column) if site else (name, int(context.trace.rows["site"][root]))
+
+
+def _line(context: Context, row: int) -> Hashable:
+    """The source line of a row, or the row itself where it is not known."""
+    site = context.site(row)
+    return (site.path, site.line, site.column) if site else row
 
 
 def _worst(kept: list[tuple[Found, int]], limit: int) -> list[tuple[Found, int]]:

@@ -1,9 +1,9 @@
 """Which wait belongs to which set.
 
 A flag is a pair of pipes and an event id. Correct kernels set it and wait for it in turn; then the k-th wait belongs to
-the k-th set. Where they do not, each wait takes the newest set before it that no wait has taken, and what is left over is
-paired in order with later sets (a wait before its set): so one call too many or too few stays one fault, and does not
-shift all pairs after it.
+the k-th set. Where they do not, each wait takes the newest set before it that no wait has taken, and what is left over
+is paired in order with later sets (a wait before its set): so one call too many or too few stays one fault, and does
+not shift all pairs after it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Visit(NamedTuple):
 class Flags:
     """Every flag operation in visiting order (columns of one length).
 
-    ``core`` is the index into :class:`Visit`; ``partner`` the number of the counterpart here, or -1; ``doubled`` marks a
-    set that finds its flag still set, with the number of the set before it in ``before``.
+    ``core`` is the index into :class:`Visit`; ``partner`` the number of the counterpart here, or -1; ``doubled`` marks
+    a set that finds its flag still set, with the number of the set before it in ``before``.
     """
 
     position: np.ndarray

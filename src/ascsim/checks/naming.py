@@ -1,7 +1,7 @@
 """Names for bytes: the space, the tile, the element.
 
-Objects (tiles, views, named buffers) are noted in the trace as an instruction first uses them. Steps of an expansion know
-addresses only, so for them the tile is looked up by address.
+Objects (tiles, views, named buffers) are noted in the trace as an instruction first uses them. Steps of an expansion
+know addresses only, so for them the tile is looked up by address.
 """
 
 from __future__ import annotations

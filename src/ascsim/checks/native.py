@@ -19,7 +19,7 @@ import numpy as np
 from ascsim.checks import clocks
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
-"""The loops make no arrays, so they need no reference counting: with it, handing arrays around would be most of the work."""
+"""The loops make no arrays, so they need no reference counting: with it, that would be most of the work."""
 
 
 def cache_directory() -> Path:

@@ -28,17 +28,17 @@ _KIND_NAMES = {clocks.RAW: "RAW", clocks.WAR: "WAR", clocks.WAW: "WAW"}
 _CODES = {clocks.RAW: "R001", clocks.WAR: "R002", clocks.WAW: "R003"}
 
 _WHY = (
-    "The pipes of a core run side by side: instructions of two pipes are in no order unless a flag puts them in one, and "
-    "most pipes do not even finish one instruction of their own before they begin the next. "
+    "The pipes of a core run side by side: instructions of two pipes are in no order unless a flag puts them in one, "
+    "and most pipes do not even finish one instruction of their own before they begin the next. "
 )  # fmt: skip
 _HOW = (
-    "\n\nBetween two pipes, add set_flag on the first after its instruction and wait_flag on the second before its own; "
-    "within one pipe, add pipe_barrier for that pipe between the two. The report names the calls and the lines.\n\n"
+    "\n\nBetween two pipes, add set_flag on the first after its instruction and wait_flag on the second before its "
+    "own; within one, add pipe_barrier for that pipe between the two. The report names the calls and the lines.\n\n"
 )  # fmt: skip
 CATALOGUE.add(
     "R001", Severity.ERROR, "Read after write without order (RAW)",
-    _WHY + "Here an instruction reads bytes that another writes before it in the program, and may read them before they "
-    "are written: the result is stale or half new data, and changes from run to run." + _HOW +
+    _WHY + "Here an instruction reads bytes that another writes before it in the program, and may read them before "
+    "they are written: the result is stale or half new data, and changes from run to run." + _HOW +
     "Example:\n"
     "    TLOAD(a, global);                          // PIPE_MTE2 writes a\n"
     "    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);    // missing\n"
@@ -47,15 +47,15 @@ CATALOGUE.add(
 )  # fmt: skip
 CATALOGUE.add(
     "R002", Severity.ERROR, "Write after read without order (WAR)",
-    _WHY + "Here an instruction writes bytes that another reads before it in the program, and may write them before they "
-    "are read: the reader sees the new data. Buffers used again in a loop are the usual place." + _HOW +
+    _WHY + "Here an instruction writes bytes that another reads before it in the program, and may write them before "
+    "they are read: the reader sees the new data. Buffers used again in a loop are the usual place." + _HOW +
     "Example:\n"
     "    TSTORE(global, a);                          // PIPE_MTE3 reads a\n"
     "    set_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID0);  // missing\n"
     "    wait_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID0); // missing\n"
     "    TLOAD(a, next);                             // PIPE_MTE2 writes a\n"
-    "In a loop the set stands at the end of the body and the wait at its beginning; then one set before the loop and one "
-    "wait after it make the counts even.",
+    "In a loop the set stands at the end of the body and the wait at its beginning; then one set before the loop and "
+    "one wait after it make the counts even.",
 )  # fmt: skip
 CATALOGUE.add(
     "R003", Severity.ERROR, "Write after write without order (WAW)",
@@ -80,7 +80,7 @@ def check(context: Context) -> Iterator[Found]:
     if hits.tally[1]:
         context.hidden.append(f"{hits.tally[1]} more conflicts of other instructions were found and not kept")
     if hits.tally[2] <= 0:
-        context.hidden.append("the race check stopped comparing rows byte by byte: there may be more conflicts than are told")
+        context.hidden.append("the race check gave up comparing rows byte by byte: more races may be there")
     if not n:
         return
     tiles = Tiles(context.trace)
@@ -95,10 +95,10 @@ def check(context: Context) -> Iterator[Found]:
 # The search
 
 
-def hazards(context: Context, repair: bool = True) -> clocks.Hits:
-    """Run :func:`ascsim.checks.clocks.find_hazards` over a trace. See there for ``repair``."""
+def hazards(context: Context, repair: bool = True, hits: clocks.Hits | None = None) -> clocks.Hits:
+    """Run :func:`ascsim.checks.clocks.find_hazards` over a trace. See there for ``repair``; ``hits`` is filled."""
     trace, profile, visit, flags = context.trace, context.profile, context.visit, context.flags
-    hits = clocks.new_hits()
+    hits = hits or clocks.new_hits()
     if not len(trace.accesses):
         return hits
     cluster, places, columns = _places(context)
@@ -142,7 +142,7 @@ def _readonly(array: np.ndarray) -> np.ndarray:
 
 
 def _places(context: Context) -> tuple[np.ndarray, np.ndarray, int]:
-    """(cluster of each access, :data:`ascsim.checks.clocks.PLACE` of each space and cluster, columns of a shadow table)."""
+    """(cluster of each access, :data:`clocks.PLACE` of each space and cluster, columns of the shadow tables)."""
     places = np.zeros(256, clocks.PLACE)
     columns = 0
     for name, limits in context.profile.spaces.items():
@@ -205,15 +205,13 @@ class _Entry:
     """One entry of the hits: two instructions, one conflict."""
 
     def __init__(self, context: Context, hits: clocks.Hits, index: int) -> None:
-        self.kind = int(hits.table["kind"][index])
-        self.later, self.earlier = int(hits.table["later"][index]), int(hits.table["earlier"][index])
-        self.count = int(hits.table["times"][index])
+        hit = hits.table[index]
+        self.kind, self.count = int(hit["kind"]), int(hit["times"])
+        self.later, self.earlier = int(hit["later"]), int(hit["earlier"])
         owner = context.trace.row_of_access
         self.row, self.earlier_row = int(owner[self.later]), int(owner[self.earlier])
         self.same_instruction = context.root(self.row) == context.root(self.earlier_row)
-        self.cause = (
-            int(hits.table["later_site"][index]), int(hits.table["later_mnemonic"][index]), int(hits.table["pipes"][index]), self.same_instruction
-        )  # fmt: skip
+        self.cause = (*(int(hit[name]) for name in ("later_site", "later_mnemonic", "pipes")), self.same_instruction)
 
 
 class _Mend(NamedTuple):
@@ -304,7 +302,8 @@ def _mend(context: Context, row: int, earlier_row: int) -> _Mend:
                 (f"the flag that {pipe_name(target)} waits for is set too early, at {context.where(setter)}",),
             )  # fmt: skip
     event, spare = _free_event(context, core, source, target)
-    notes = [] if spare else [f"all event ids from {pipe_name(source)} to {pipe_name(target)} are in use: one must be used again"]
+    names = f"{pipe_name(source)} to {pipe_name(target)}"
+    notes = [] if spare else [f"all event ids from {names} are in use: one must be used again"]
     site, earlier_site = context.site(row), context.site(earlier_row)
     if site and earlier_site and site.path == earlier_site.path and site.line and earlier_site.line >= site.line:
         notes.append(
@@ -313,10 +312,9 @@ def _mend(context: Context, row: int, earlier_row: int) -> _Mend:
         )
     strangers = _other_sources(context, core, begin, end, source, target)
     if strangers:
-        notes.append(f"in between, {pipe_name(target)} waits for {strangers} only, which says nothing of {pipe_name(source)}")
-    return _Mend(
-        f"Add {calls.set(source, target, event)} {after} and {calls.wait(source, target, event)} {before}.", tuple(notes)
-    )  # fmt: skip
+        notes.append(f"in between, {pipe_name(target)} waits for {strangers} only: that does not order {names}")
+    add = f"Add {calls.set(source, target, event)} {after} and {calls.wait(source, target, event)} {before}."
+    return _Mend(add, tuple(notes))
 
 
 def _free_event(context: Context, core: int, source: int, target: int) -> tuple[int, bool]:

@@ -39,8 +39,8 @@ WAIT_BEFORE_SET = CATALOGUE.add(
 )  # fmt: skip
 SET_WITHOUT_WAIT = CATALOGUE.add(
     "S003", Severity.ERROR, "A set without its wait",
-    "A flag is still set when the kernel ends. The next kernel on the core that uses this pipe pair and event id finds it "
-    "set: its first wait returns too early, or its set meets a set flag, which is undefined.\n\n"
+    "A flag is still set when the kernel ends. The next kernel on the core that uses this pipe pair and event id finds "
+    "it set: its first wait returns too early, or its set meets a set flag, which is undefined.\n\n"
     "Wait for every flag that was set, also for the last one of a loop; or leave the set out.\n\n"
     "Example:\n"
     "    set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);        // the buffer is free\n"
@@ -85,7 +85,10 @@ def _line(context: Context, flags: Flags, number: int) -> tuple[int, ...]:
     return (site, 0) if site else (0, row)
 
 
-def _each(context: Context, flags: Flags, numbers: np.ndarray, tell: Callable[[Context, Flags, int], Found]) -> Iterator[Found]:
+_Tell = Callable[[Context, Flags, int], Found]
+
+
+def _each(context: Context, flags: Flags, numbers: np.ndarray, tell: _Tell) -> Iterator[Found]:
     """One finding for each source site, pipe pair and event, counted."""
     if not len(numbers):
         return
@@ -142,7 +145,7 @@ def _wait_before_set(context: Context, flags: Flags, number: int) -> Found:
     row, setter = int(flags.row[number]), int(flags.row[flags.partner[number]])
     return Found(
         "S002", Severity.ERROR,
-        f"wait before set: {pipe_name(target)} waits for the flag from {_name(source, target, event)}, which is set only later",
+        f"wait before set: {pipe_name(target)} waits for the flag from {_name(source, target, event)}, set only later",
         (row, setter), (f"{pipe_name(target)} waits", f"{pipe_name(source)} sets the flag"),
         ("instructions are carried out in program order here: the results shown are not the chip's",),
         f"Move {calls.set(source, target, event)} from {context.where(setter)} to before {context.where(row)}.",
@@ -157,8 +160,8 @@ def _set_without_wait(context: Context, flags: Flags, number: int) -> Found:
         "S003", Severity.ERROR,
         f"set without wait: the flag from {_name(source, target, event)} is still set when the kernel ends",
         (int(flags.row[number]),), (f"{pipe_name(source)} sets the flag",), (),
-        f"Add {calls.wait(source, target, event)} before the work on {pipe_name(target)} that needs it, or take the set away.",
-        key=(source, target, event),
+        f"Add {calls.wait(source, target, event)} before the work on {pipe_name(target)} that needs it, or drop the "
+        "set.", key=(source, target, event), yields=True,
     )  # fmt: skip
 
 
@@ -171,5 +174,5 @@ def _set_twice(context: Context, flags: Flags, number: int) -> Found:
         f"set twice: the flag from {_name(source, target, event)} is set again before anything waited for it",
         (row, first), ("sets the flag again", "set it first"), (),
         f"Add {calls.wait(source, target, event)} between the two, or use another event id.",
-        key=(source, target, event),
+        key=(source, target, event), yields=True,
     )  # fmt: skip

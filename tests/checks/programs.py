@@ -1,0 +1,98 @@
+"""Random programs of one core for property tests, and how they become traces."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from ascsim.machine.words import Pipe, Space
+from checks.builder import Builder
+from checks.reference import BARRIER, INSTRUCTION, SET, WAIT, Access, Op, Reference
+
+PIPES = (Pipe.S, Pipe.V, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.M, Pipe.FIX)
+
+
+@st.composite
+def accesses(draw: st.DrawFn) -> Access:
+    """An operand in a small part of one space, so that many share bytes or just miss."""
+    fields = {
+        "space": draw(st.sampled_from((Space.UB, Space.UB, Space.GM, Space.L1))),
+        "start": draw(st.integers(0, 400)) + 1024,
+        "length": draw(st.sampled_from((1, 4, 16, 32, 48, 64))),
+    }
+    shape = draw(st.sampled_from(("plain", "rows", "box", "mask")))
+    if shape == "rows":
+        fields |= {"n1": draw(st.integers(2, 4)), "s1": draw(st.integers(-100, 160))}
+    elif shape == "box":
+        fields |= {
+            "n1": draw(st.integers(1, 3)), "s1": draw(st.integers(-64, 96)), "n2": draw(st.integers(1, 3)),
+            "s2": draw(st.integers(-96, 200)), "n3": draw(st.integers(1, 2)), "s3": draw(st.integers(-200, 200)),
+        }  # fmt: skip
+    elif shape == "mask":
+        seed = draw(st.integers(1, (1 << 16) - 1))
+        fields["mask"] = tuple((seed >> (byte // 4 % 16)) & 1 for byte in range(256))
+    return Access(tuple(fields.items()), draw(st.booleans()))
+
+
+@st.composite
+def instructions(draw: st.DrawFn) -> Op:
+    """An instruction with a few operands."""
+    pipe = draw(st.sampled_from(PIPES))
+    return Op(INSTRUCTION, pipe, accesses=tuple(draw(st.lists(accesses(), min_size=1, max_size=3))))
+
+
+@st.composite
+def programs(draw: st.DrawFn, size: int = 16) -> list[Op]:
+    """Instructions and barriers, and flags that are set and waited for in turn."""
+    ops: list[Op] = []
+    pending: list[tuple[int, int, int]] = []
+    for _ in range(draw(st.integers(2, size))):
+        what = draw(st.sampled_from((INSTRUCTION, INSTRUCTION, INSTRUCTION, SET, SET, WAIT, WAIT, BARRIER)))
+        if what == INSTRUCTION:
+            ops.append(draw(instructions()))
+        elif what == BARRIER:
+            ops.append(Op(BARRIER, draw(st.sampled_from((*PIPES, Pipe.ALL)))))
+        elif what == SET:
+            source, target = draw(st.permutations(PIPES))[:2]
+            flag = (source, target, draw(st.integers(0, 1)))
+            if flag not in pending:
+                pending.append(flag)
+                ops.append(Op(SET, *flag))
+        elif pending:
+            flag = pending.pop(draw(st.integers(0, len(pending) - 1)))
+            ops.append(Op(WAIT, *flag))
+    return [*ops, *(Op(WAIT, *flag) for flag in pending)]
+
+
+def synchronised(ops: list[Op], ordered: frozenset[str]) -> list[Op]:
+    """The program with a flag or a barrier wherever one is missing."""
+    safe: list[Op] = []
+    for op in ops:
+        safe.append(op)
+        while op.kind == INSTRUCTION:
+            races = Reference(safe, ordered).races()
+            late = max((earlier for _, later, earlier in races if later == len(safe) - 1), default=None)
+            if late is None:
+                break
+            source = safe[late].pipe
+            if source == op.pipe:
+                safe.insert(-1, Op(BARRIER, op.pipe))
+            else:  # event 7 is nobody else's, and no set of it is ever pending here
+                safe[-1:-1] = [Op(SET, source, op.pipe, 7), Op(WAIT, source, op.pipe, 7)]
+    return safe
+
+
+def build(ops: list[Op], builder: Builder | None = None) -> Builder:
+    """The trace of a program: row i is line i + 1."""
+    builder = builder or Builder()
+    for line, op in enumerate(ops, start=1):
+        if op.kind == INSTRUCTION:
+            reads = [dict(a.fields) for a in op.accesses if not a.write]
+            writes = [dict(a.fields) for a in op.accesses if a.write]
+            builder.op(op.pipe, f"op{line}", reads, writes, line)
+        elif op.kind == SET:
+            builder.set(op.pipe, op.pipe2, op.event, line)
+        elif op.kind == WAIT:
+            builder.wait(op.pipe, op.pipe2, op.event, line)
+        else:
+            builder.barrier(op.pipe, line)
+    return builder
