@@ -46,18 +46,18 @@ def command(file: Path, arch: str | None, as_json: bool) -> int:
 
 
 def _cpp(file: Path, profile: profiles.Profile) -> list[Diagnostic]:
+    from ascsim.frontends.cpp.driver import survey
     from ascsim.frontends.cpp.generate import unavailable
-    from ascsim.frontends.cpp.rewrite import rewrite
 
     absent = unavailable(profile)
-    calls = rewrite(file.read_bytes(), str(file)).instructions_called
-    found = []
-    for call in calls:
-        if call.name in absent:
-            code, message = absent[call.name]
-            site = Site(str(file), call.line, call.column)
-            found.append(Diagnostic(code, Severity.ERROR, f"{call.name}: {message}", (Place(call.name, site),)))
-    return found
+    found: dict[Diagnostic, None] = {}
+    for unit in survey([str(file), f"--npu-arch={profile.name}"]):
+        for path, call in unit.calls:
+            if call.name in absent:
+                code, message = absent[call.name]
+                site = Site(str(path), call.line, call.column)
+                found[Diagnostic(code, Severity.ERROR, f"{call.name}: {message}", (Place(call.name, site),))] = None
+    return list(found)
 
 
 def _pto(file: Path, arch: str | None) -> tuple[profiles.Profile, list[Diagnostic]]:

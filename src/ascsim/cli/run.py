@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 @click.option("--blocks", default=1, show_default=True, help="Blocks of a .pto kernel's launch.")
 @click.option("--sync", type=click.Choice(["manual", "auto"]), default=None, help="Who synchronises pipes: the kernel or "
               "the tool. Default: manual where an address or a flag appears.")
+@click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro for a C++ source.")
+@click.option("-I", "includes", multiple=True, metavar="DIR", help="Look for a C++ source's headers here.")
 @click.option("--timeout", default=None, type=float, metavar="SECONDS", help="Stop a program that runs longer.")
 @click.option("--keep", default=None, type=click.Path(path_type=Path), metavar="DIR",
               help="Leave the rewritten C++ sources and the compile commands here.")
@@ -47,7 +49,8 @@ def command(file: Path, **options: Any) -> int:
         raise UserError(f"there is no file {file}; give an .asc or C++ source, a .pto file, a Python file or a program")
     if file.suffix == ".pto":
         return _run_pto(file, options)
-    for option, flag in (("given", "--arg"), ("outs", "--out"), ("goldens", "--golden"), ("kernel_name", "--kernel")):
+    of_pto = (("given", "--arg"), ("outs", "--out"), ("goldens", "--golden"), ("kernel_name", "--kernel"))
+    for option, flag in of_pto:
         if options[option]:
             raise UserError(f"{flag} is for .pto files; {file.name} has a host program that makes its own arguments")
     if file.suffix == ".py":
@@ -147,8 +150,9 @@ def _run_pto(file: Path, options: dict[str, Any]) -> int:
 def _run_cpp(file: Path, options: dict[str, Any]) -> int:
     from ascsim.frontends.cpp import run
 
+    flags = [*(f"-D{d}" for d in options["defines"]), *(f"-I{d}" for d in options["includes"])]
     finished, status = run.run_file(
-        file, options["arch"], list(options["program_arguments"]), sync=options["sync"], timeout=options["timeout"],
+        file, options["arch"], list(options["program_arguments"]), flags=flags, sync=options["sync"], timeout=options["timeout"],
         keep=options["keep"], trace_directory=options["trace_dir"], output_to_stderr=options["as_json"],
     )  # fmt: skip
     return _report([finished], status, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from ascsim import profiles
@@ -20,13 +21,14 @@ def run_file(
     arch: str | None,
     arguments: list[str],
     *,
+    flags: Sequence[str] = (),
     sync: str | None = None,
     timeout: float | None = None,
     keep: Path | None = None,
     trace_directory: Path | None = None,
     output_to_stderr: bool = False,
 ) -> tuple[Run, int]:
-    """Build ``file`` if it is a source, run it, and judge its trace.
+    """Build ``file`` if it is a source (with these compiler ``flags``), run it, and judge its trace.
 
     Returns the run and the program's exit status (1 when it was ended by a signal or by its time limit).
 
@@ -35,9 +37,9 @@ def run_file(
     """
     started = time.perf_counter()
     if file.suffix in LANGUAGES:
-        flags = AUTO_FLAGS if sync == "auto" else ()
+        words = [*flags, *(AUTO_FLAGS if sync == "auto" else ())]
         options = driver.BuildOptions(keep=keep)
-        program = driver.compile_program([file], arch or "a2a3", flags=flags, options=options)
+        program = driver.compile_program([file], arch or "a2a3", flags=words, options=options)
     else:
         program = file
         if arch and profiles.find(arch).name != load_image(program).profile:
