@@ -1,0 +1,215 @@
+"""TROWMAX: the largest element of each row.
+
+Sources: pto-isa docs/isa/TROWMAX; include/pto/npu/a2a3 TRowMax.hpp, TRowReduceOps.hpp; include/pto/npu/a5
+TRowReduce.hpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+
+from ascsim.isa.definition import A2A3, Definition, In, Out, Scratch, tile_instruction
+from ascsim.isa.rules import dtype, finding, in_space, refuse, row_major, same_dtype
+from ascsim.isa.semantics.reduce import float_row_max, row_max
+from ascsim.machine.dtypes import f16, f32, i8, i16, i32, i64, u8, u64
+from ascsim.machine.operands import REGISTER_BYTES, Region
+from ascsim.machine.trace import Mode
+from ascsim.machine.words import BLayout, Pipe, SLayout, Space
+from ascsim.profiles import Profile
+
+_CHIP_TYPES = (f32, f16, i32, i16)
+_ALL_TYPES = (*_CHIP_TYPES, i64, u64, i8, u8)
+_BLOCK_BYTES = 32
+_SHORT_WAYS = ((64, 128), (32, 256), (16, 512), (8, 1024))
+"""Shapes of float tiles for which the A2/A3 have a way of their own when dst is one column (TryOptimizeFP32Reduce)."""
+_SHORT_WAY_BYTES = 4096
+
+
+def _takes_short_way(call: SimpleNamespace) -> bool:
+    src, dst = call.src, call.dst
+    whole = (src.valid_rows, src.valid_cols) == (src.rows, src.cols) and dst.valid_cols == 1
+    is_column = dst.blayout == BLayout.COL_MAJOR
+    return src.dtype is f32 and is_column and whole and (src.rows, src.cols) in _SHORT_WAYS
+
+
+def scratch(call: SimpleNamespace, profile: Profile) -> Region | None:
+    """The bytes of tmp that a call writes, as elements of src; None where it writes none."""
+    src, tmp = call.src, call.tmp
+    if profile.name != "a2a3":
+        return None
+    if src.dtype.kind != "f":
+        return Region(tmp.space, tmp.address, _BLOCK_BYTES, (), src.dtype.numpy)
+    if _takes_short_way(call):
+        return Region(tmp.space, tmp.address, _SHORT_WAY_BYTES, (), src.dtype.numpy)
+    if src.valid_cols * src.dtype.size <= REGISTER_BYTES:
+        return None
+    return Region(tmp.space, tmp.address, REGISTER_BYTES, ((src.valid_rows, _row_of_tmp(call)),), src.dtype.numpy)
+
+
+def _row_of_tmp(call: SimpleNamespace) -> int:
+    """Bytes from row to row of tmp; the library counts its columns as elements of src."""
+    return int(call.tmp.cols * call.src.dtype.size)
+
+
+def does_nothing(call: SimpleNamespace, profile: Profile) -> bool:
+    """True where the A2/A3 return at once: between one and two repeats a row, and rows of tmp of less than one."""
+    if profile.name != "a2a3" or call.src.dtype.kind != "f" or _takes_short_way(call):
+        return False
+    used = call.src.valid_cols * call.src.dtype.size
+    return REGISTER_BYTES < used < 2 * REGISTER_BYTES and _row_of_tmp(call) < REGISTER_BYTES
+
+
+# Rules
+
+
+def _with(call: SimpleNamespace, name: str, **changes: object) -> SimpleNamespace:
+    return SimpleNamespace(**{**vars(call), name: replace(getattr(call, name), **changes)})
+
+
+def _not_a_column(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    dst = call.dst
+    if dst.is_row_major or (dst.slayout == SLayout.NONE_BOX and dst.cols == 1):
+        return None
+    return f"operand dst is not row-major, and has {dst.cols} columns"
+
+
+def _with_columns(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield _with(call, "dst", blayout=BLayout.COL_MAJOR, rows=32, cols=2, valid_cols=1)
+    yield _with(call, "dst", blayout=BLayout.COL_MAJOR, slayout=SLayout.ROW_MAJOR, rows=16, cols=32, valid_cols=1)
+
+
+def _other_rows(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    dst, src = call.dst, call.src
+    if not src.valid_rows or not src.valid_cols:
+        return f"src has {src.valid_rows}x{src.valid_cols} valid; there is no largest element"
+    if dst.valid_rows != src.valid_rows:
+        return f"dst has {dst.valid_rows} valid rows, src {src.valid_rows}"
+    return None
+
+
+def _with_other_rows(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield _with(call, "dst", valid_rows=call.dst.valid_rows - 1)
+    yield _with(call, "src", valid_cols=0)
+
+
+def _small_tmp(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    written = scratch(call, profile)
+    if written is None or does_nothing(call, profile):
+        return None
+    if written.dims and _row_of_tmp(call) < REGISTER_BYTES:
+        return f"rows of tmp are {_row_of_tmp(call)} bytes, and 256 of each are written: they overwrite each other"
+    beyond = written.bounds()[1] - call.tmp.address - call.tmp.nbytes
+    return f"tmp has {call.tmp.nbytes} bytes and {beyond} beyond it are written" if beyond > 0 else None
+
+
+def _wide(call: SimpleNamespace, columns: int) -> SimpleNamespace:
+    """The call with rows of so many floats, and a tmp of one row."""
+    call = _with(call, "dst", dtype=f32)
+    call = _with(call, "src", dtype=f32, cols=columns, valid_cols=columns)
+    return _with(call, "tmp", dtype=f32, rows=1, valid_rows=1)
+
+
+def _with_small_tmp(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield _with(_wide(call, 256), "tmp", cols=64, valid_cols=64)
+    yield _with(_wide(call, 256), "tmp", cols=32, valid_cols=32)
+
+
+def _returns_at_once(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    if not does_nothing(call, profile):
+        return None
+    return f"rows of tmp are {_row_of_tmp(call)} bytes: the library returns and writes nothing"
+
+
+def _with_narrow_tmp(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield _with(_wide(call, 96), "tmp", cols=32, valid_cols=32)
+
+
+_SAME_AS_SRC = "Give tmp the type and shape of src."
+
+
+@tile_instruction("trowmax", pipe=Pipe.V)
+class TRowMax:
+    """Write the largest element of each row of ``src`` to column 0 of ``dst``."""
+
+    operands = (
+        Out("dst", doc="row-major, of which column 0 is written, or column-major with one column"),
+        In("src"),
+        Scratch("tmp", doc="working space of the A2/A3; the shape of src is enough"),
+    )
+    rules = (
+        dtype("dst", a2a3=_CHIP_TYPES, a5=_ALL_TYPES, cpu=_ALL_TYPES),
+        same_dtype("dst", "src"),
+        row_major("src"),
+        refuse("L004", "dst is row-major, or has one column", _not_a_column, breaks=_with_columns,
+               mend="Declare dst with BLayout::RowMajor, or BLayout::ColMajor with one column, and SLayout::NoneBox."),
+        in_space(Space.UB, "dst", "src", "tmp"),
+        refuse("L007", "src is not empty, and dst has as many valid rows", _other_rows, breaks=_with_other_rows,
+               mend="Give dst the valid rows of src."),
+        finding(
+            "TROWMAX-1", "tmp holds what is written to it", _small_tmp, breaks=_with_small_tmp, profiles=A2A3,
+            why="Rows of floats longer than 256 bytes are folded into 256 bytes of a row of tmp each; the library "
+            "checks no size. ascsim gives the right maximum all the same.", mend=_SAME_AS_SRC,
+        ),
+        finding(
+            "TROWMAX-2", "tmp has rows of 256 bytes where rows of src have more", _returns_at_once,
+            breaks=_with_narrow_tmp, profiles=A2A3, mend=_SAME_AS_SRC,
+            why="With floats between 256 and 512 bytes a row the library first copies 256 bytes of each to tmp, and "
+            "returns without a word where they do not fit.",
+        ),
+    )  # fmt: skip
+    values = "widen"
+    notes = (
+        "A row with a NaN gives NaN. +0 is larger than -0.",
+        "The A2/A3 write tmp: floats 256 bytes a row where rows are longer than that (4096 bytes in all for float "
+        "tiles of 64x128, 32x256, 16x512 and 8x1024 into one column), integers 32 bytes. Integers are compared by the "
+        "scalar unit in the end; the flags between the pipes are part of the instruction.",
+        "The A5 and cpu do not use tmp.",
+    )
+    assumed = (
+        "The A2/A3 take NaN and signed zeros as the A5's vmax and vcmax do, whose pages alone tell.",
+        "What tmp holds afterwards: the folded rows (of the short ways: each 32 bytes folded).",
+    )
+    sources = (
+        "pto-isa docs/isa/TROWMAX",
+        "pto-isa include/pto/npu/a2a3/TRowMax.hpp, TRowReduceOps.hpp; include/pto/npu/a5/TRowReduce.hpp",
+        "asc-devkit C-API asc_max, asc_reduce_max; pto-isa vmax (NaN, zeros)",
+    )
+
+    def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
+        """Column 0 of dst, the valid region of src, and what is written of tmp."""
+        if does_nothing(call, profile):
+            return []
+        dst, rows = call.dst, call.src.valid_rows
+        column = Region(dst.space, dst.address, dst.dtype.size, ((rows, dst.row_bytes),), dst.dtype.numpy)
+        used = scratch(call, profile)
+        working = [] if used is None else [(2, int(Mode.WRITE), used)]
+        return [(0, Mode.WRITE, column), (1, Mode.READ, call.src.region()), *working]
+
+    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> tuple[np.ndarray, ...]:
+        """The maxima, and what tmp holds."""
+        if not arrays:
+            return ()
+        largest = float_row_max if call.src.dtype.kind == "f" else row_max
+        maxima = largest(arrays[0])[:, None]
+        used = scratch(call, profile)
+        if used is None:
+            return (maxima,)
+        lanes = used.length // call.src.dtype.size
+        if not used.dims and call.src.dtype.kind == "f":
+            return maxima, largest(arrays[0].reshape(lanes, -1))
+        folded = _folded(arrays[0], lanes, call.src.dtype.kind == "f")
+        return maxima, folded if used.dims else folded[-1]
+
+
+def _folded(values: np.ndarray, lanes: int, floats: bool) -> np.ndarray:
+    """Rows (rows, columns) with their parts of ``lanes`` columns laid over each other: the largest of each lane."""
+    lowest = -np.inf if floats else np.iinfo(values.dtype).min
+    parts = -(-values.shape[1] // lanes)
+    filled = np.full((values.shape[0], parts * lanes), lowest, values.dtype)
+    filled[:, : values.shape[1]] = values
+    stacked = filled.reshape(-1, parts, lanes).swapaxes(1, 2)
+    return float_row_max(stacked) if floats else row_max(stacked)
