@@ -101,8 +101,10 @@ def defines() -> list[str]:
     return [f"-D{name}={value}" for name, value in numbers.items()]
 
 
-def build(place: Path, sources: dict[str, str], *, npu_arch: str = "a5", flags: tuple[str, ...] = ()) -> Path:
-    """Build sources (name to text) into a program; skips the test without a compiler."""
+def build(
+    place: Path, sources: dict[str, str], *, npu_arch: str = "a5", flags: tuple[str, ...] = (), shared: bool = False
+) -> Path:
+    """Build sources (name to text) into a program, or a library of kernels; skips the test without a compiler."""
     try:
         compiler = find_compiler()
     except UserError:
@@ -113,11 +115,15 @@ def build(place: Path, sources: dict[str, str], *, npu_arch: str = "a5", flags: 
     for name, text in sources.items():
         (place / name).write_text(text)
     options = driver.BuildOptions(
-        prelude=("ascsim/launch.hpp",), runtime_library=runtime_library(compiler), compiler=compiler
+        prelude=("ascsim/launch.hpp",),
+        runtime_library=runtime_library(compiler),
+        compiler=compiler,
+        export_kernels=shared,
     )
     words = ("-g", "-include", str(own / "common.hpp"), *defines(), *flags)
     listed = [place / name for name in sources if not name.endswith(".hpp")]
-    return driver.compile_program(listed, npu_arch, flags=words, output=place / "program", options=options)
+    output = place / "program"
+    return driver.compile_program(listed, npu_arch, flags=words, output=output, shared=shared, options=options)
 
 
 def count_common_as_own(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,22 +2,27 @@
 
 ``python -m ascsim.frontends.cpp.child DIRECTORY PROFILE LIBRARY PROGRAM ...`` becomes the program: same standard
 streams, same environment, the program's exit status. Whatever the program does, to crash or to call ``exit()``, its
-trace is in DIRECTORY. What keeps the program from starting is in ``fatal.txt`` there.
+trace is in DIRECTORY. What keeps the program from starting is in ``fatal.txt`` there. If DIRECTORY holds a
+``call.json``, the process runs that one kernel instead of ``main``.
 """
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import numpy as np
 
 from ascsim import profiles
 from ascsim.diagnostics import UserError
+from ascsim.frontends.cpp.host import Host
 from ascsim.frontends.cpp.image import load_image
+from ascsim.frontends.cpp.sink import CALL, FATAL
 
-FATAL = "fatal.txt"
 FATAL_STATUS = 70
 
 
@@ -34,15 +39,16 @@ def main(directory: Path, profile_name: str, library: Path, program: Path, argum
 
 
 def _run(directory: Path, profile_name: str, library: Path, program: Path, arguments: list[str]) -> int:
-    from ascsim.frontends.cpp.host import Host
-
     image = load_image(program)
-    if not image.has_main:
+    call = directory / CALL
+    if not image.has_main and not call.exists():
         raise UserError(f"{program} has no main function: it is a library of kernels, not a program")
     host = Host(library, profiles.load(profile_name), directory, image.kernels)
     handle = host.load(program, "host")
     for device in image.devices:
         host.load(image.extract(device.side, directory), device.side)
+    if call.exists():
+        return _call_kernel(host, directory, json.loads(call.read_text(encoding="utf-8")))
     loader = ctypes.CDLL(None)
     loader.dlsym.restype = ctypes.c_void_p
     address = loader.dlsym(ctypes.c_void_p(handle), b"main")
@@ -51,6 +57,23 @@ def _run(directory: Path, profile_name: str, library: Path, program: Path, argum
     environment = ctypes.c_void_p.in_dll(loader, "environ")
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(address)
     return function(len(words), ctypes.addressof(argv), environment.value)
+
+
+def _call_kernel(host: Host, directory: Path, call: dict[str, Any]) -> int:
+    """Run the kernel of a call file; the files of its arrays hold the results afterwards."""
+    arrays: dict[str, np.ndarray] = {}
+    arguments: list[tuple[str, np.ndarray | bytes]] = []
+    for argument in call["arguments"]:
+        name = argument["name"]
+        if "file" in argument:
+            arrays[argument["file"]] = array = np.fromfile(directory / argument["file"], np.uint8)
+            arguments.append((name, array))
+        else:
+            arguments.append((name, bytes.fromhex(argument["bytes"])))
+    host.call(call["kernel"], call["symbol"], call["blocks"], arguments)
+    for file, array in arrays.items():
+        array.tofile(directory / file)
+    return 0
 
 
 def _sentence(program: Path, error: Exception) -> str:

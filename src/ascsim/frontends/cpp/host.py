@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Refused, Severity
-from ascsim.frontends.cpp.allocations import FILLED, POISON, DeviceMemory
+from ascsim.frontends.cpp.allocations import FILLED, POISON, Allocation, DeviceMemory
 from ascsim.frontends.cpp.elf import ElfFile, SymbolTable
 from ascsim.frontends.cpp.sink import NativeSink, view_of
 from ascsim.isa import REGISTRY
@@ -512,14 +512,42 @@ class Host:
         self, kernel: bytes, file: bytes, line: int, blocks: int, dynamic_ub: int, entry: int, arguments: int, pc: int
     ) -> int:
         """Run all blocks; returns the error code that synchronisations report, or 0."""
-        name = kernel.decode(errors="replace")
+        name, path = kernel.decode(errors="replace"), os.fsdecode(file)
+        return self._run_kernel(name, path, line, blocks, dynamic_ub, self._entries_of(entry), arguments, pc)
+
+    def call(self, kernel: str, symbol: str, blocks: int, arguments: Sequence[tuple[str, np.ndarray | bytes]]) -> None:
+        """Launch a kernel without a host program: through the function ``symbol`` of the device images.
+
+        ``arguments`` are named, in the kernel's order: arrays, which go into device memory and are updated in place,
+        and scalars as their bytes.
+        """
+        cells, blocks_of = [], {}
+        for name, value in arguments:
+            if isinstance(value, np.ndarray):
+                block = self._place(name, max(value.nbytes, 1), 0)
+                assert block is not None, "an array that fits this computer fits the arena"
+                blocks_of[name] = block
+                self.memory.memory.data[block.start : block.start + value.nbytes] = value.reshape(-1).view(np.uint8)
+                value = (self.memory.base + block.start).to_bytes(8, "little")
+            cells.append(ctypes.create_string_buffer(value, max(len(value), 8)))
+        pointers = (ctypes.c_void_p * len(cells))(*(ctypes.addressof(cell) for cell in cells))
+        entries = {c.side: c.base + a for c in self._code if (a := c.symbols.address_of(symbol)) is not None}
+        self._run_kernel(kernel, "", 0, blocks, 0, entries, ctypes.addressof(pointers), 0)
+        for name, value in arguments:
+            if isinstance(value, np.ndarray):
+                start = blocks_of[name].start
+                value.reshape(-1).view(np.uint8)[:] = self.memory.memory.data[start : start + value.nbytes]
+
+    def _run_kernel(
+        self, name: str, file: str, line: int, blocks: int, dynamic_ub: int, entries: dict[str, int], arguments: int,
+        pc: int,
+    ) -> int:  # fmt: skip
         if not 1 <= blocks <= self.profile.max_blocks:
             self._finding(
                 "H004", f"{name}<<<{blocks}, ...>>>: a launch has 1 to {self.profile.max_blocks} blocks",
                 ("The kernel did not run.",), "Launch fewer blocks, each with more work.", pc,
             )  # fmt: skip
             return RT_PARAM_INVALID
-        entries = self._entries_of(entry)
         cores = self._cores_of(name, entries)
         if not cores:
             sides = ", ".join(code.side for code in self._code) or "no device images"
@@ -533,7 +561,7 @@ class Host:
         self.sink.note(
             "launch",
             {
-                "number": number, "kernel": name, "file": os.fsdecode(file), "line": line, "site": pc, "blocks": blocks,
+                "number": number, "kernel": name, "file": file, "line": line, "site": pc, "blocks": blocks,
                 "dynamic_ub": dynamic_ub, "cores": [list(core) for core in cores],
                 "side": cores[0][0] if len({side for side, _ in cores}) == 1 else "mix", "sync": "manual",
             },
@@ -627,18 +655,24 @@ class Host:
     # -- acl -----------------------------------------------------------------------------------------------------------
 
     def _allocate(self, function: bytes, size: int, pc: int) -> int | None:
-        block = self.memory.allocate(size, pc)
+        block = self._place("", size, pc)
         if block is None:
             self._set_error(f"{function.decode()}: {size} bytes of device memory are not left")
             return None
-        self.sink.note(
-            "allocation",
-            {
-                "name": "", "start": block.start, "size": size, "site": pc, "row": self.sink.n_rows,
-                "address": self.memory.base + block.start,
-            },
-        )  # fmt: skip
         return self.memory.base + block.start
+
+    def _place(self, name: str, size: int, pc: int) -> Allocation | None:
+        """A noted block of device memory."""
+        block = self.memory.allocate(size, pc)
+        if block is not None:
+            self.sink.note(
+                "allocation",
+                {
+                    "name": name, "start": block.start, "size": size, "site": pc, "row": self.sink.n_rows,
+                    "address": self.memory.base + block.start,
+                },
+            )  # fmt: skip
+        return block
 
     def _release(self, function: bytes, address: int | None, host_bytes: int, pc: int) -> int:
         if not address:

@@ -6,6 +6,7 @@ reads the trace that the child left, complete or not.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -20,9 +21,9 @@ import numpy as np
 
 from ascsim import profiles
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Severity, Site
-from ascsim.frontends.cpp.child import FATAL
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.library import runtime_library
+from ascsim.frontends.cpp.sink import CALL, FATAL
 from ascsim.frontends.cpp.sites import Module, is_system, resolve_counters, resolver
 from ascsim.machine.trace import ACCESS, ROW, Kind, Trace
 from ascsim.profiles import Profile
@@ -91,6 +92,38 @@ class Outcome:
             shutil.rmtree(self.trace_directory, ignore_errors=True)
 
 
+@dataclass(frozen=True)
+class Call:
+    """A kernel to run without a host program, through its exported function ``symbol``.
+
+    ``arguments`` stand in the kernel's order, with their names: contiguous arrays, which go into device memory and hold
+    the results afterwards, and scalars as their bytes.
+    """
+
+    kernel: str
+    symbol: str
+    blocks: int
+    arguments: tuple[tuple[str, np.ndarray | bytes], ...]
+
+    def save(self, directory: Path) -> None:
+        """Leave the call where the child finds it."""
+        described = []
+        for index, (name, value) in enumerate(self.arguments):
+            if isinstance(value, np.ndarray):
+                value.tofile(directory / f"argument-{index}.bin")
+                described.append({"name": name, "file": f"argument-{index}.bin"})
+            else:
+                described.append({"name": name, "bytes": value.hex()})
+        data = {"kernel": self.kernel, "symbol": self.symbol, "blocks": self.blocks, "arguments": described}
+        (directory / CALL).write_text(json.dumps(data), encoding="utf-8")
+
+    def take_results(self, directory: Path) -> None:
+        """Read the arrays back that may be written to."""
+        for index, (_, value) in enumerate(self.arguments):
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                value.reshape(-1).view(np.uint8)[:] = np.fromfile(directory / f"argument-{index}.bin", np.uint8)
+
+
 def run(
     program: Path,
     arguments: Sequence[str] = (),
@@ -99,6 +132,7 @@ def run(
     timeout: float | None = None,
     trace_directory: Path | None = None,
     output_to_stderr: bool = False,
+    call: Call | None = None,
 ) -> Outcome:
     """Run a program that ``ascsim c++`` linked, on this process's standard streams.
 
@@ -109,6 +143,7 @@ def run(
         timeout: seconds after which it is ended.
         trace_directory: where the trace goes; by default a temporary directory.
         output_to_stderr: send the program's standard output to this process's standard error.
+        call: run this kernel of a library instead of the program's ``main``.
 
     Raises:
         UserError: the file was not linked by ascsim, or the runtime library cannot be built.
@@ -119,8 +154,10 @@ def run(
     is_temporary = trace_directory is None
     directory = Path(tempfile.mkdtemp(prefix="ascsim-trace-")) if trace_directory is None else trace_directory
     directory.mkdir(parents=True, exist_ok=True)
-    for left in ("notes.jsonl", FATAL):
+    for left in ("notes.jsonl", FATAL, CALL):
         (directory / left).unlink(missing_ok=True)
+    if call is not None:
+        call.save(directory)
     command = [
         sys.executable, "-P", "-m", "ascsim.frontends.cpp.child", str(directory), chip.name, str(library),
         str(program.absolute()), *arguments,
@@ -128,6 +165,8 @@ def run(
     process = subprocess.Popen(command, stdout=sys.stderr if output_to_stderr else None)
     timed_out = _wait(process, timeout)
     status = process.returncode
+    if call is not None:
+        call.take_results(directory)
     _cut(directory)
     trace = Trace.load(directory)
     _complete_launches(trace)
