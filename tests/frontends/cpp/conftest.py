@@ -53,12 +53,16 @@ template <class T> T& local_array(Space space, const char* name, unsigned = 32)
     return *static_cast<T*>(fake_array(int(space), sizeof(T), name));
 }
 struct VfScope { explicit VfScope(const char* name) { fake_scope(name); } };
-template <class... P> void call_kernel(void (*)(P...), void**) {}
 template <class T> void must_be_float(T)
 {
     static_assert(sizeof(T) == 4, "only float here");
 }
 }
+"""
+
+EXPORTS = """
+#pragma once
+#define ASCSIM_EXPORT_KERNEL(name, kernel) extern "C" void ascsim_kernel_##name(void**) {}
 """
 
 # The runtime's part, played in C: a launch looks the device function up with what Python filled in.
@@ -148,6 +152,7 @@ def toolbox(compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Pat
     (place / "include" / "ascsim").mkdir(parents=True)
     (place / "include" / "ascsim" / "prelude.hpp").write_text(PRELUDE)
     (place / "include" / "ascsim" / "launch.hpp").write_text(LAUNCH)
+    (place / "include" / "ascsim" / "exports.hpp").write_text(EXPORTS)
     (place / "runtime.c").write_text(RUNTIME)
     (place / "runner.py").write_text(RUNNER)
     command = [

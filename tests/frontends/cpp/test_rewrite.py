@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascsim.frontends.cpp.compilers import Compiler
-from ascsim.frontends.cpp.rewrite import Names, RewriteError, export_name, rewrite
+from ascsim.frontends.cpp.rewrite import Names, RewriteError, rewrite
 
 
 def rewritten(source: str, **options) -> str:
@@ -353,10 +353,17 @@ def test_portable_programs_launch_device_functions_that_hosts_call() -> None:
 def test_exported_kernels_can_be_called_by_name() -> None:
     source = "namespace n {\n__global__ void k(float* p) { }\ntemplate <class T> __global__ void t() { }\n}\n"
     text = rewritten(source, export_kernels=True)
-    name = export_name("k")
-    thunk = f'extern "C" __attribute__((used)) void {name}(void** ascsim_a) {{ ::ascsim::call_kernel(&k, ascsim_a); }}'
-    assert text.split("\n")[1] == f"__global__ void k(float* p) {{ }} {thunk}"
-    assert text.count("call_kernel") == 1
+    assert text.split("\n")[1] == "__global__ void k(float* p) { } ASCSIM_EXPORT_KERNEL(k, k)"
+    assert text.count("ASCSIM_EXPORT_KERNEL") == 1
+
+
+def test_kernels_that_share_a_name_are_not_exported() -> None:
+    twins = "namespace a {\n__global__ void k() { }\n}\nnamespace b {\n__global__ void k() { }\n}\n"
+    assert "ASCSIM_EXPORT_KERNEL" not in rewritten(twins, export_kernels=True)
+    overloads = "__global__ void k(int* p) { }\n__global__ void k(float* p) { }\n__global__ void j() { }\n"
+    assert rewritten(overloads, export_kernels=True).count("ASCSIM_EXPORT_KERNEL") == 1
+    either = "int x;\n#if X\n__global__ void k(int* p) { }\n#else\n__global__ void k() { }\n#endif\n"
+    assert rewritten(either, export_kernels=True).count("ASCSIM_EXPORT_KERNEL(k, k)") == 2
 
 
 def test_plain_files_are_left_alone() -> None:

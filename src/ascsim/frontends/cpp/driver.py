@@ -60,6 +60,7 @@ __all__ = [
 HERE = Path(__file__).parent
 HEADERS = HERE / "include"
 PRELUDE = ("ascsim/prelude.hpp", "ascsim/launch.hpp")
+EXPORTS = ("ascsim/exports.hpp",)
 SIDES = {"host": 0, "aiv": 1, "aic": 2}
 
 # What each compilation defines, beside ASCSIM_SIDE and ASCSIM_TU. The chips' own words are those of the vendor's
@@ -126,7 +127,7 @@ class BuildOptions:
     Attributes:
         npu_arch: the profile's name or alias where the command line names none.
         keep: a directory that gets the rewritten files and the commands.
-        export_kernels: make kernels callable by name (``ascsim_kernel_NAME``), for programs without a host part.
+        export_kernels: make kernels callable by name (:mod:`.exports`), for callers without a host program.
         scalar_trace: report scalar reads and writes of device code to ``__tsan_*`` functions of the runtime.
         headers: directories of ascsim's headers; by default those written by hand and those made for the profile.
         prelude: the headers that every file with device code includes first.
@@ -400,6 +401,8 @@ class _Build:
         defined["ASCSIM_TU"] = self._unit_hash(source)
         has_words = self.profile is not None and (unit.has_device_code or source.language == "device")
         prelude = self.options.prelude if has_words else ()
+        if has_words and self.options.export_kernels:
+            prelude = (*prelude, *EXPORTS)
         has_standard = any(flag.startswith("-std=") for flag in line.compile_flags)
         # ascsim's headers stand before the user's -I, where a build file may name the vendor's headers of those names.
         flags = [

@@ -13,8 +13,8 @@ import numpy as np
 from ascsim import profiles
 from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp import driver, session
+from ascsim.frontends.cpp.exports import export_name
 from ascsim.frontends.cpp.image import Image, load_image
-from ascsim.frontends.cpp.rewrite import export_name
 from ascsim.frontends.cpp.run import judge
 from ascsim.frontends.launch import Run
 from ascsim.frontends.python import KernelError

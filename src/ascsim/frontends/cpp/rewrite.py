@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -238,8 +239,8 @@ def rewrite(
         known: kernels and qualifiers that included headers declare.
         device_calls_are_launches: a host function that calls an ``__aicore__`` function with ``__gm__`` parameters
             launches one block, as portable (``cpu``) programs mean it.
-        export_kernels: give each kernel that is no template a function ``ascsim_kernel_NAME(void**)``, for callers
-            that have no host program.
+        export_kernels: export each kernel that is no template (include/ascsim/exports.hpp), for callers that have no
+            host program.
 
     Raises:
         RewriteError: a ``<<<`` is not part of a launch, or an on-chip array has an initialiser.
@@ -299,6 +300,7 @@ class _Pass:
         self.launches: list[Launch] = []
         self.launched: set[int] = set()
         self.launch_gaps: list[tuple[int, int]] = []
+        self.ambiguous: frozenset[str] = frozenset()
 
     def run(self) -> Rewritten:
         explicit = [*self._find_launches(self.view, False), *self._find_launches(self.macro_view, True)]
@@ -312,6 +314,7 @@ class _Pass:
         for node in _nodes(root, "declaration"):
             self._rewrite_local_objects(node)
         self._rewrite_attributes()
+        self.ambiguous = self._ambiguous(functions) if self.export_kernels else frozenset()
         for function in functions.values():
             self._rewrite_function(function, by_name)
         self._refuse_what_was_missed()
@@ -538,12 +541,23 @@ class _Pass:
         if "__simd_vf__" in function.words:
             at = body.start_byte + 1
             self.device_edits.append(_Edit(at, at, b" ::ascsim::VfScope ascsim_vf_scope(__func__);"))
-        kernel = kernels.get(function.name.rsplit("::", 1)[-1])
-        if self.export_kernels and function.is_kernel and kernel is not None and not kernel.is_template:
-            name = function.name.encode()
-            exported = export_name(kernel.name).encode()
-            thunk = b" __attribute__((used)) void %s(void** ascsim_a) { ::ascsim::call_kernel(&%s, ascsim_a); }"
-            self.device_edits.append(_Edit(body.end_byte, body.end_byte, b' extern "C"' + thunk % (exported, name)))
+        name = function.name.rsplit("::", 1)[-1]
+        kernel = kernels.get(name) if function.is_kernel else None
+        if self.export_kernels and kernel is not None and not kernel.is_template and name not in self.ambiguous:
+            export = f" ASCSIM_EXPORT_KERNEL({name}, {function.name})".encode()
+            self.device_edits.append(_Edit(body.end_byte, body.end_byte, export))
+
+    def _ambiguous(self, functions: dict[int, _Function]) -> frozenset[str]:
+        """Names that several kernels share: in two namespaces, or overloaded. Twins under ``#if`` are one kernel."""
+        conditional = self._conditional_ranges()
+        found = Counter(
+            function.name.rsplit("::", 1)[-1]
+            for function in functions.values()
+            if function.is_kernel
+            and function.body is not None
+            and not any(start <= function.node.start_byte < end for start, end in conditional)
+        )
+        return frozenset(name for name, count in found.items() if count > 1)
 
     def _host_edits(self, functions: dict[int, _Function]) -> list[_Edit]:
         """The host compiler sees device functions without their bodies; it could not compile them and runs none.
@@ -767,11 +781,6 @@ class _LaunchTokens:
     opening: int
     closing: int
     in_macro: bool
-
-
-def export_name(kernel: str) -> str:
-    """The name of the function that ``export_kernels`` makes for a kernel."""
-    return f"ascsim_kernel_{kernel}"
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def prepare(
         overlay: the directory that takes the rewritten copies; they are named by content, so equal inputs share them.
         own_headers: directories of ascsim's headers, which are left alone and found before the user's.
         device_calls_are_launches: see :func:`ascsim.frontends.cpp.rewrite.rewrite`.
-        export_kernels: see there; concerns the source, not its headers.
+        export_kernels: see there.
 
     Raises:
         UserError: a file cannot be read, or the source pass refuses it.
@@ -145,7 +145,7 @@ class _Tree:
             str(file.path),
             known,
             device_calls_are_launches=self.device_calls_are_launches,
-            export_kernels=self.export_kernels and not above,
+            export_kernels=self.export_kernels,
         )
         file.is_copied = file.rewritten.is_changed
         return file.rewritten.names

@@ -90,17 +90,4 @@ private:
     LaunchConfig config_;
 };
 
-// Call a kernel with pointers to its arguments: how a caller without a host program calls it.
-template <class... Parameters, std::size_t... Index>
-void call_kernel(void (*kernel)(Parameters...), void** arguments, std::index_sequence<Index...>)
-{
-    kernel(*static_cast<std::remove_cv_t<std::remove_reference_t<Parameters>>*>(arguments[Index])...);
-}
-
-template <class... Parameters>
-void call_kernel(void (*kernel)(Parameters...), void** arguments)
-{
-    call_kernel(kernel, arguments, std::index_sequence_for<Parameters...>{});
-}
-
 }  // namespace ascsim
