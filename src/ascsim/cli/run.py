@@ -66,10 +66,10 @@ def _run_python(file: Path, options: dict[str, Any]) -> int:
     import runpy
     import traceback
 
-    from ascsim.frontends.python import kernels as python
+    from ascsim.frontends import launch
 
     runs: list[Run] = []
-    python.observe(runs.append, options["arch"], options["sync"])
+    launch.observe(runs.append, options["arch"], options["sync"])
     status = 0
     before = sys.argv
     sys.argv = [str(file), *options["program_arguments"]]
@@ -77,7 +77,7 @@ def _run_python(file: Path, options: dict[str, Any]) -> int:
     try:
         with _program_output(options["as_json"]):
             runpy.run_path(str(file), run_name="__main__")
-    except python.KernelError:
+    except launch.KernelError:
         status = 1
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
@@ -90,7 +90,7 @@ def _run_python(file: Path, options: dict[str, Any]) -> int:
         status = 1
     finally:
         sys.argv = before
-        python.observe(None)
+        launch.observe(None)
     if not runs and not status:
         raise UserError(f"{file.name} ran, but launched no kernel; call one, as in kernel[1](x, y)")
     return _report(runs, status, options)

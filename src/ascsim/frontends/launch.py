@@ -52,6 +52,44 @@ class Run:
         return f"<run of {self.kernel} on {self.profile.name}: {'ok' if self.ok else 'errors'}>"
 
 
+class KernelError(Exception):
+    """A launch had errors. ``run`` is the whole run; the output arrays hold what the chip would have written."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__("\n" + run.report())
+        self.run = run
+
+
+@dataclass
+class Script:
+    """What ``ascsim run FILE.py`` sets for the launches of a script."""
+
+    observer: Callable[[Run], None] | None = None
+    arch: str | None = None
+    sync: str | None = None
+
+
+script = Script()
+
+
+def observe(observer: Callable[[Run], None] | None, arch: str | None = None, sync: str | None = None) -> None:
+    """Show every finished launch to ``observer``; ``arch`` and ``sync`` are for kernels that name none themselves."""
+    script.observer, script.arch, script.sync = observer, arch, sync
+
+
+def conclude(run: Run, raise_on_error: bool) -> Run:
+    """The end of a launch that Python code asked for: the observer sees the run.
+
+    Raises:
+        KernelError: the run has errors, and ``raise_on_error`` is set.
+    """
+    if script.observer is not None:
+        script.observer(run)
+    if raise_on_error and not run.ok:
+        raise KernelError(run)
+    return run
+
+
 @dataclass
 class Launch:
     """A launch in progress: what the instruction functions need."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from ascsim.frontends.python.kernels import Kernel, KernelError, Run, function, kernel, local, tassign, tile
+from ascsim.frontends.launch import KernelError, Run
+from ascsim.frontends.python.kernels import Kernel, function, kernel, local, tassign, tile
 
 __all__ = ["Kernel", "KernelError", "Run", "function", "kernel", "local", "tassign", "tile"]

@@ -25,7 +25,7 @@ from typing import Any
 
 from ascsim import profiles
 from ascsim.diagnostics import Fault, Place, Refused, UserError
-from ascsim.frontends.launch import Run, current_launch, launch
+from ascsim.frontends.launch import Run, conclude, current_launch, launch, script
 from ascsim.frontends.values import GlobalArray
 from ascsim.isa import REGISTRY
 from ascsim.isa.definition import Definition, RegisterInstruction, Sort
@@ -33,32 +33,6 @@ from ascsim.isa.rules import wrong_sort
 from ascsim.machine.dtypes import DType, dtype
 from ascsim.machine.operands import NO_ADDRESS, Pointer, Tile
 from ascsim.machine.words import BLayout, PadValue, SLayout, Space
-
-
-class KernelError(Exception):
-    """A launch had errors. ``run`` is the whole run; the output arrays hold what the chip would have written."""
-
-    def __init__(self, run: Run) -> None:
-        super().__init__("\n" + run.report())
-        self.run = run
-
-
-
-@dataclass
-class _Session:
-    """What ``ascsim run FILE.py`` sets for the launches of a script."""
-
-    observer: Callable[[Run], None] | None = None
-    arch: str | None = None
-    sync: str | None = None
-
-
-_session = _Session()
-
-
-def observe(observer: Callable[[Run], None] | None, arch: str | None = None, sync: str | None = None) -> None:
-    """Show every finished launch to ``observer``; ``arch`` and ``sync`` are for kernels that name none themselves."""
-    _session.observer, _session.arch, _session.sync = observer, arch, sync
 
 
 @dataclass(frozen=True)
@@ -90,19 +64,15 @@ class Kernel:
         return self._launch(1, *args)
 
     def _launch(self, blocks: int, *args: Any) -> Run:
-        profile = profiles.find(self.arch or _session.arch or "a2a3")
+        profile = profiles.find(self.arch or script.arch or "a2a3")
         if not 1 <= blocks <= profile.max_blocks:
             raise UserError(f"a launch has 1 to {profile.max_blocks} blocks, not {blocks}")
         names = list(inspect.signature(self.function).parameters)
         if len(names) != len(args):
             raise UserError(f"kernel {self.name} takes {len(names)} arguments ({', '.join(names)}), not {len(args)}")
         run = launch(self.name, self.function, profile, blocks, dict(zip(names, args, strict=True)),
-                     self.sync or _session.sync or "manual")  # fmt: skip
-        if _session.observer is not None:
-            _session.observer(run)
-        if self.raise_on_error and not run.ok:
-            raise KernelError(run)
-        return run
+                     self.sync or script.sync or "manual")  # fmt: skip
+        return conclude(run, self.raise_on_error)
 
     @property
     def name(self) -> str:
