@@ -119,3 +119,34 @@ def test_a_library_is_not_a_program(tmp_path: Path):
     library = driver.build([str(tmp_path / "lib.cpp"), "-shared", "-o", str(tmp_path / "lib.so")]).outputs[0]
     outcome = session.run(library, trace_directory=tmp_path / "trace")
     assert outcome.error is not None and "has no main function" in outcome.error.headline
+
+
+def test_kernels_in_a_shared_library(tmp_path: Path, capfd):
+    kernel = r"""
+    namespace { __global__ void kernel(int* out, int value) { out[ascsim_core.block] = value + ascsim_core.block; } }
+    void launch(int* out, int value) { kernel<<<2>>>(out, value); }
+    """
+    (tmp_path / "lib").mkdir()
+    library = build(tmp_path / "lib", {"kernel.asc": kernel}, shared=True)
+    main = r"""
+    void launch(int* out, int value);
+    namespace { __global__ void kernel(int* out, int value) { out[2] = value; } }
+    int main()
+    {
+        aclrtSetDevice(0);
+        int* out = device<int>(3);
+        launch(out, 40);
+        kernel<<<1>>>(out, 7);
+        int got[3];
+        aclrtMemcpy(got, 12, out, 12, ACL_MEMCPY_DEVICE_TO_HOST);
+        std::printf("%d %d %d\n", got[0], got[1], got[2]);
+        return 0;
+    }
+    """
+    named = library.rename(library.parent / "libkernels.so")
+    flags = (f"-L{named.parent}", "-lkernels", f"-Wl,-rpath,{named.parent}")
+    program = build(tmp_path, {"main.asc": main}, flags=flags)
+    outcome = session.run(program, trace_directory=tmp_path / "trace")
+    assert (outcome.status, outcome.error) == (0, None)
+    assert capfd.readouterr().out == "40 41 7\n"
+    assert {note["side"] for note in outcome.trace.noted("module")} == {"runtime", "host", "library", "aiv"}

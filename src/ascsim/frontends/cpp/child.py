@@ -43,10 +43,8 @@ def _run(directory: Path, profile_name: str, library: Path, program: Path, argum
     call = directory / CALL
     if not image.has_main and not call.exists():
         raise UserError(f"{program} has no main function: it is a library of kernels, not a program")
-    host = Host(library, profiles.load(profile_name), directory, image.kernels)
-    handle = host.load(program, "host")
-    for device in image.devices:
-        host.load(image.extract(device.side, directory), device.side)
+    host = Host(library, profiles.load(profile_name), directory)
+    handle = host.load(image)
     if call.exists():
         return _call_kernel(host, directory, json.loads(call.read_text(encoding="utf-8")))
     loader = ctypes.CDLL(None)

@@ -26,6 +26,7 @@ import numpy as np
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Refused, Severity
 from ascsim.frontends.cpp.allocations import FILLED, POISON, Allocation, DeviceMemory
 from ascsim.frontends.cpp.elf import ElfFile, SymbolTable
+from ascsim.frontends.cpp.image import Image, loaded_libraries
 from ascsim.frontends.cpp.sink import NativeSink, view_of
 from ascsim.isa import REGISTRY
 from ascsim.isa.definition import Definition, Operand, RegisterInstruction
@@ -162,12 +163,30 @@ class NativeHost(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class DeviceCode:
-    """A device image that is loaded: ``symbols`` are link-time addresses, ``base`` is where they begin."""
+class Code:
+    """A loaded file: ``symbols`` have link-time addresses, to which ``base`` is added; it is ``size`` bytes long."""
 
-    side: str
     base: int
+    size: int
     symbols: SymbolTable
+
+    def address_of(self, symbol: str) -> int | None:
+        """The address of a function in this process."""
+        found = self.symbols.address_of(symbol)
+        return None if found is None else self.base + found
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The program, or a shared library of it with kernels: its host code, and its device images by side."""
+
+    host: Code
+    devices: dict[str, Code]
+
+    def entries(self, symbol: str) -> dict[str, int]:
+        """The addresses of a device function, by side."""
+        found = {side: code.address_of(symbol) for side, code in self.devices.items()}
+        return {side: address for side, address in found.items() if address is not None}
 
 
 @dataclass(frozen=True)
@@ -203,16 +222,13 @@ class BlockCore(Core):
 class Host:
     """One program's machine. All public methods may be called before ``main``: static initialisers call acl."""
 
-    def __init__(
-        self, library_path: Path, profile: Profile, directory: Path, kernels: Sequence[dict[str, Any]] = ()
-    ) -> None:
+    def __init__(self, library_path: Path, profile: Profile, directory: Path) -> None:
         self.profile = profile
         self.directory = directory
         self.library = ctypes.CDLL(str(library_path), ctypes.RTLD_GLOBAL)
         self._kernel_library = ctypes.PyDLL(str(library_path))  # calls that keep the interpreter's lock
-        self._kernels = kernels
-        self._code: list[DeviceCode] = []
-        self._program: tuple[int, SymbolTable] | None = None
+        self._kernels: list[dict[str, Any]] = []
+        self._units: list[Unit] = []
         self._entries: dict[int, dict[str, int]] = {}
         self._launches = 0
         self._core: BlockCore | None = None
@@ -228,7 +244,7 @@ class Host:
         self.machine.site_flags = SITE_PC
         self.machine.resolve_site = lambda number: None  # the parent process reads debug information, once
         self.sink.note("fill", {"byte": POISON, "bytes": FILLED})
-        self._note_module(library_path, "runtime")
+        self._open(library_path, "runtime")
         if profile.npu_arch in _SOC_NAMES:
             name = _SOC_NAMES[profile.npu_arch].encode()
             (ctypes.c_char * 64).in_dll(self.library, "ascsim_soc_name").value = name
@@ -240,6 +256,7 @@ class Host:
         library.ascsim_runtime_start.restype = _TEXT
         library.ascsim_map_memories.restype = _TEXT
         library.ascsim_trace_grow.restype = None
+        library.ascsim_load.restype = None
         self._callbacks = NativeHost(*[
             kind(_guarded(getattr(self, f"_{name}"), self, _FAILURES.get(kind._restype_)))
             for name, kind in _CALLBACKS
@@ -270,29 +287,34 @@ class Host:
                 self._buffers[space] = Memory(capacities[space], np.frombuffer(whole, np.uint8))
         return DeviceMemory(self._bases[Space.GM], self._native.capacity[Space.GM])
 
-    def load(self, path: Path, side: str) -> int:
-        """Load the program (``host``: its initialisers run) or a device image; returns its ``dlopen`` handle.
+    def load(self, image: Image) -> int:
+        """Load the program, whose initialisers run, and its device images; returns its ``dlopen`` handle.
 
         Raises:
             OSError: the loader refuses; the message is its own.
         """
-        elf = ElfFile.read(path)
+        program = self._open(image.path, "host")
+        self._add(image, program)
+        for library, _ in loaded_libraries(image):
+            self._add(library, self._open(library.path, "library"))
+        return program.handle or 0
+
+    def _add(self, image: Image, module: NativeModule) -> None:
+        self._kernels += image.kernels
+        devices = {}
+        for device in image.devices:
+            path = image.extract(device.side, self.directory)
+            devices[device.side] = _loaded_code(self._open(path, device.side), ElfFile.read(path))
+        self._units.append(Unit(_loaded_code(module, ElfFile.read(image.path)), devices))
+
+    def _open(self, path: Path, side: str) -> NativeModule:
+        """``dlopen`` a file and note where it lies."""
         module = NativeModule()
-        self.library.ascsim_load.restype = None
         self.library.ascsim_load(os.fsencode(path), int(side == "host"), ctypes.byref(module))
         if not module.handle:
             raise OSError(module.error.decode(errors="replace"))
         self.sink.note("module", {"path": str(path), "base": module.base, "size": module.size, "side": side})
-        if side == "host":
-            self._program = (module.base, elf.symbols)
-        else:
-            self._code.append(DeviceCode(side, module.base, elf.symbols))
-        return module.handle
-
-    def _note_module(self, path: Path, side: str) -> None:
-        module = NativeModule()
-        self.library.ascsim_load(os.fsencode(path), 0, ctypes.byref(module))
-        self.sink.note("module", {"path": str(path), "base": module.base, "size": module.size, "side": side})
+        return module
 
     # -- instructions --------------------------------------------------------------------------------------------------
 
@@ -531,7 +553,7 @@ class Host:
                 value = (self.memory.base + block.start).to_bytes(8, "little")
             cells.append(ctypes.create_string_buffer(value, max(len(value), 8)))
         pointers = (ctypes.c_void_p * len(cells))(*(ctypes.addressof(cell) for cell in cells))
-        entries = {c.side: c.base + a for c in self._code if (a := c.symbols.address_of(symbol)) is not None}
+        entries = next((found for unit in self._units if (found := unit.entries(symbol))), {})
         self._run_kernel(kernel, "", 0, blocks, 0, entries, ctypes.addressof(pointers), 0)
         for name, value in arguments:
             if isinstance(value, np.ndarray):
@@ -550,7 +572,7 @@ class Host:
             return RT_PARAM_INVALID
         cores = self._cores_of(name, entries)
         if not cores:
-            sides = ", ".join(code.side for code in self._code) or "no device images"
+            sides = ", ".join(sorted({side for unit in self._units for side in unit.devices})) or "no device images"
             self._finding(
                 "H005", f"the kernel {name} has no device code in this program (it has: {sides})",
                 ("The kernel did not run.",), "Build the file that defines the kernel with `ascsim c++`.", pc,
@@ -623,17 +645,14 @@ class Host:
     def _entries_of(self, host_entry: int) -> dict[str, int]:
         """The device functions, by side, that stand for a host function: those of the same symbol."""
         found = self._entries.get(host_entry)
-        if found is None and self._program is not None:
-            base, symbols = self._program
-            symbol = symbols.name_at(host_entry - base)
+        if found is None:
             found = {}
-            for code in self._code if symbol is not None else ():
-                assert symbol is not None
-                address = code.symbols.address_of(symbol.name)
-                if address is not None:
-                    found[code.side] = code.base + address
+            for unit in self._units:
+                if 0 <= host_entry - unit.host.base < unit.host.size:
+                    symbol = unit.host.symbols.name_at(host_entry - unit.host.base)
+                    found = unit.entries(symbol.name) if symbol is not None else {}
             self._entries[host_entry] = found
-        return found or {}
+        return found
 
     def _cores_of(self, kernel: str, entries: dict[str, int]) -> list[tuple[str, int]]:
         """(side, subblock) of the cores that run each block, in the order in which they run.
@@ -789,6 +808,10 @@ class Host:
             "Please report this. With ASCSIM_DEBUG=1 in the environment the Python traceback is shown.",
         )  # fmt: skip
         self._stop(Fault(diagnostic), self._pc[0])
+
+
+def _loaded_code(module: NativeModule, elf: ElfFile) -> Code:
+    return Code(module.base, module.size, elf.symbols)
 
 
 _UNASSIGNED = (1 << 64) - 1
