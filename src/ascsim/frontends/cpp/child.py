@@ -12,13 +12,14 @@ import ctypes
 import json
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ascsim import profiles
-from ascsim.diagnostics import UserError
+from ascsim.diagnostics import Site, UserError
 from ascsim.frontends.cpp.host import Host
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.sink import CALL, FATAL
@@ -30,8 +31,11 @@ def main(directory: Path, profile_name: str, library: Path, program: Path, argum
     """Load and run the program; ends the process with its status."""
     try:
         status = _run(directory, profile_name, library, program, arguments)
-    except (UserError, OSError) as error:
+    except Exception as error:
+        if os.environ.get("ASCSIM_DEBUG"):
+            traceback.print_exc()
         (directory / FATAL).write_text(_sentence(program, error), encoding="utf-8")
+        ctypes.CDLL(None).fflush(None)
         os._exit(FATAL_STATUS)
     # The C library's exit runs what the program registered and flushes its streams; callbacks still work meanwhile.
     ctypes.CDLL(None).exit(status)
@@ -62,13 +66,12 @@ def _call_kernel(host: Host, directory: Path, call: dict[str, Any]) -> int:
     arrays: dict[str, np.ndarray] = {}
     arguments: list[tuple[str, np.ndarray | bytes]] = []
     for argument in call["arguments"]:
-        name = argument["name"]
-        if "file" in argument:
-            arrays[argument["file"]] = array = np.fromfile(directory / argument["file"], np.uint8)
-            arguments.append((name, array))
-        else:
-            arguments.append((name, bytes.fromhex(argument["bytes"])))
-    host.call(call["kernel"], call["symbol"], call["blocks"], arguments)
+        file = argument.get("file")
+        if file is not None and file not in arrays:
+            arrays[file] = np.fromfile(directory / file, np.uint8)
+        value = bytes.fromhex(argument["bytes"]) if file is None else arrays[file]
+        arguments.append((argument["name"], value))
+    host.call(call["kernel"], call["blocks"], arguments, call["dynamic_ub"], Site(**call["caller"]))
     for file, array in arrays.items():
         array.tofile(directory / file)
     return 0
@@ -81,7 +84,11 @@ def _sentence(program: Path, error: Exception) -> str:
     if name != text:
         function = "an acl function that ascsim does not simulate" if name.startswith("acl") else "a function"
         return f"{program} cannot be loaded: it calls {name}, {function} that no library of the program defines."
-    return text if isinstance(error, UserError) else f"{program} cannot be started: {text}"
+    if isinstance(error, UserError):
+        return text
+    if isinstance(error, OSError):
+        return f"{program} cannot be started: {text}"
+    return f"ascsim failed on {program}: {type(error).__name__}: {text}. Please report this (ASCSIM_DEBUG=1 tells more)."
 
 
 if __name__ == "__main__":

@@ -16,16 +16,17 @@ import os
 import struct
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Refused, Severity
+from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Refused, Severity, Site
 from ascsim.frontends.cpp.allocations import FILLED, POISON, Allocation, DeviceMemory
 from ascsim.frontends.cpp.elf import ElfFile, SymbolTable
+from ascsim.frontends.cpp.exports import export_name
 from ascsim.frontends.cpp.image import Image, loaded_libraries
 from ascsim.frontends.cpp.sink import NativeSink, view_of
 from ascsim.isa import REGISTRY
@@ -133,6 +134,9 @@ class NativeModule(ctypes.Structure):
         ("error", ctypes.c_char * 1024),
     )
 
+
+for _kind, _size in ((NativeCore, 160), (NativeCall, 1808), (NativeModule, 1048)):
+    assert ctypes.sizeof(_kind) == _size, "as runtime.cpp asserts"
 
 _U32, _U64, _I32, _I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int64
 _TEXT, _ADDRESS = ctypes.c_char_p, ctypes.c_void_p
@@ -537,28 +541,35 @@ class Host:
         name, path = kernel.decode(errors="replace"), os.fsdecode(file)
         return self._run_kernel(name, path, line, blocks, dynamic_ub, self._entries_of(entry), arguments, pc)
 
-    def call(self, kernel: str, symbol: str, blocks: int, arguments: Sequence[tuple[str, np.ndarray | bytes]]) -> None:
-        """Launch a kernel without a host program: through the function ``symbol`` of the device images.
+    def call(
+        self, kernel: str, blocks: int, arguments: Sequence[tuple[str, np.ndarray | bytes]], dynamic_ub: int = 0,
+        caller: Site = Site(""),
+    ) -> None:  # fmt: skip
+        """Launch a kernel by its name, without a host program.
 
-        ``arguments`` are named, in the kernel's order: arrays, which go into device memory and are updated in place,
-        and scalars as their bytes.
+        ``arguments`` are named, in the kernel's order: arrays of bytes, which go into device memory and are updated in
+        place (the same array twice is one block), and anything else as its bytes.
         """
-        cells, blocks_of = [], {}
+        placed: dict[int, tuple[Allocation, np.ndarray]] = {}
+        cells = []
         for name, value in arguments:
             if isinstance(value, np.ndarray):
-                block = self._place(name, max(value.nbytes, 1), 0)
-                assert block is not None, "an array that fits this computer fits the arena"
-                blocks_of[name] = block
-                self.memory.memory.data[block.start : block.start + value.nbytes] = value.reshape(-1).view(np.uint8)
+                if id(value) not in placed:
+                    block = self._place(name, value.size, 0)
+                    assert block is not None, "an array that fits this computer fits the arena"
+                    placed[id(value)] = block, value
+                    self.memory.memory.data[block.start : block.end] = value
+                block, _ = placed[id(value)]
                 value = (self.memory.base + block.start).to_bytes(8, "little")
-            cells.append(ctypes.create_string_buffer(value, max(len(value), 8)))
+            cells.append(ctypes.create_string_buffer(value, max(len(value), 1)))
         pointers = (ctypes.c_void_p * len(cells))(*(ctypes.addressof(cell) for cell in cells))
-        entries = next((found for unit in self._units if (found := unit.entries(symbol))), {})
-        self._run_kernel(kernel, "", 0, blocks, 0, entries, ctypes.addressof(pointers), 0)
-        for name, value in arguments:
-            if isinstance(value, np.ndarray):
-                start = blocks_of[name].start
-                value.reshape(-1).view(np.uint8)[:] = self.memory.memory.data[start : start + value.nbytes]
+        symbol = export_name(kernel)
+        entries = {c.side: c.base + a for c in self._code if (a := c.symbols.address_of(symbol)) is not None}
+        self.sink.note("site", asdict(caller))
+        run = _guarded(self._run_kernel, self, None)
+        run(kernel, caller.path, caller.line, blocks, dynamic_ub, entries, ctypes.addressof(pointers), _CALLER)
+        for block, value in placed.values():
+            value[:] = self.memory.memory.data[block.start : block.end]
 
     def _run_kernel(
         self, name: str, file: str, line: int, blocks: int, dynamic_ub: int, entries: dict[str, int], arguments: int,
@@ -815,6 +826,8 @@ def _loaded_code(module: NativeModule, elf: ElfFile) -> Code:
 
 
 _UNASSIGNED = (1 << 64) - 1
+_CALLER = 1
+"""The first noted site, which is no program counter."""
 _MENDS = {
     INVALID_PARAM: "Pass a pointer to memory that is allocated and large enough.",
     INVALID_MEMORY_TYPE: "Use the ACL_MEMCPY_ kind that says where both pointers point, and check the argument order.",
