@@ -1,7 +1,7 @@
 """The C++ headers that follow from the ISA: prototypes of every instruction, and the numbers both sides share.
 
 :func:`headers` writes them once for a profile and a state of the package. What is written by hand, below ``include/``,
-holds what the prototypes stand on (tiles, events, registers, the trace); ``docs/design.md`` says how the two meet.
+holds what the prototypes stand on: tiles, events, registers, the trace.
 
 ============================  ==========================================================================================
 ``ascsim/words.hpp``          pipes, spaces, element types, vector registers: from ``machine`` and the profile
@@ -113,7 +113,7 @@ def forwarded_paths() -> tuple[str, ...]:
 def public_names() -> dict[str, Any]:
     """Names of the public libraries, with the profiles that have them: ``isa/public_names.json``.
 
-    ``c_api`` is name to profiles. ``pto`` is name to ``profiles`` and ``templates``: [types, values] that its template
+    ``c_api`` and ``builtins`` (what the vendor's compiler has built in) are name to profiles. ``pto`` is name to ``profiles`` and ``templates``: [types, values] that its template
     arguments begin with. ``operations`` is what events go between and its pipe; by profile, ``crossing`` holds the
     operations whose events go to another core (with the other's pipe, if it depends on that), and ``barriers`` the
     pipes whose barrier an event may be.
@@ -157,10 +157,12 @@ def _with_names(profile: Profile, *, tiles: bool) -> dict[str, list[d.Definition
 
 
 def _absent(profile: Profile, *, tiles: bool) -> dict[str, tuple[str, str]]:
-    public = public_names()["pto" if tiles else "c_api"]
-    where: dict[str, set[str]] = {
-        name.rsplit("::", 1)[-1]: set(known["profiles"] if tiles else known) for name, known in public.items()
-    }
+    public = public_names()
+    where: dict[str, set[str]]
+    if tiles:
+        where = {name.rsplit("::", 1)[-1]: set(known["profiles"]) for name, known in public["pto"].items()}
+    else:
+        where = {name: set(known) for name, known in (*public["c_api"].items(), *public["builtins"].items())}
     implemented: set[str] = set()
     for name, definitions in _registry().by_cpp.items():
         of_level = [x for x in definitions if (x.level == "tile") is tiles]
@@ -204,7 +206,7 @@ def _words(profile: Profile) -> str:
         _NOTE + '#include <cstdint>\n#include <type_traits>\n\n#include "ascsim/types.hpp"\n',
         f"enum pipe_t {{ {', '.join(f'PIPE_{p.name} = {p.value}' for p in Pipe)} }};",
         f"enum event_t {{ {', '.join(f'EVENT_ID{i} = {i}' for i in range(profile.event_ids))} }};\n",
-        *(f"struct alignas(32) vector_{t.c_names[0]} {{ uint8_t lanes[256]; }};" for t in DTYPES.values()),
+        *(f"ASCSIM_VECTOR_REGISTER(vector_{t.c_names[0]})" for t in DTYPES.values()),
         "\nnamespace ascsim {\n",
         f"enum class Space : uint8_t {{ {', '.join(f'{s.name} = {s.value}' for s in spaces)} }};",
         f"inline constexpr uint64_t space_capacity[] = {{{capacities}}};",
@@ -451,13 +453,19 @@ def _anything(count: int) -> str:
 def _no_form(name: str, definitions: Sequence[d.Definition], profile: Profile) -> str:
     """A function that fits worse than any real one: for a call that no form of a name takes.
 
-    An ellipsis is worst of all; a tile may not be passed through one in Auto mode.
+    An ellipsis is worst of all; a tile may not be passed through one in Auto mode. (A function without parameters is
+    no better than one with an ellipsis.)
     """
     elsewhere = {n for x in _registry().by_cpp[name] if x not in definitions for n in x.profiles} - {profile.name}
     others = f"; other forms exist elsewhere ({_exists_on(elsewhere)})" if elsewhere else ""
     message = f"no form of it on {profile.name} takes these operands{others}; ascsim isa {name} lists them"
     given = _anything(_ANY_ARGUMENTS) if definitions[0].level == "tile" else "..."
     return f"{_error('L009', name, message)} ::ascsim::Absent {name}({given});"
+
+
+def _absent_type(name: str) -> str:
+    """What a function that is not there returns: a number for a query, so that expressions with it are right."""
+    return "int64_t" if "get_" in name else "::ascsim::Absent"
 
 
 def _builtins(profile: Profile) -> str:
@@ -479,10 +487,10 @@ def _of_functions(
         f'{_NOTE}#include "ascsim/{stands_on}"\n',
         *_functions(named),
         "",
-        *(_no_form(name, definitions, profile) for name, definitions in named.items()),
+        *(_no_form(name, x, profile) for name, x in named.items() if any(d.operands for d in x)),
         "",
         *(
-            f"template <class... Given> {_error(code, name, message)} ::ascsim::Absent {name}(Given&&...);"
+            f"template <class... Given> {_error(code, name, message)} {_absent_type(name)} {name}(Given&&...);"
             for name, (code, message) in absent.items()
         ),
     ]
@@ -512,9 +520,11 @@ def _pto_ops(profile: Profile) -> str:
         "        " + " ".join(f"case Op::{op}:" for op in ops) + f"\n            return PIPE_{pipe};"
         for pipe, ops in of_pipe.items()
     )
+    macro = f"#define PTO_NPU_ARCH_{profile.name.upper()}\n" if profile.is_chip else ""
     return f"""\
 {_NOTE}#include "ascsim/words.hpp"
 
+{macro}
 namespace pto {{
 
 enum class Op : uint16_t {{
@@ -618,11 +628,11 @@ def _tile_function(definition: d.Definition, name: str, form: Sequence[str], sel
     wait = ""
     if getattr(definition, "wait_events", True):
         template.append("class... Events")
-        conditions.append("is_event<Events>::value...")
+        conditions.append("all_events_v<Events...>")
         parameters.append("Events&... events")
         wait = "(events.Wait(), ...); "
     if conditions:
-        template.append(f"detail::when<{', '.join(conditions)}> = 0")
+        template.append(f"std::enable_if_t<{' && '.join(conditions)}, int> = 0")
     return (
         f"template <{', '.join(template)}> ASCSIM_INLINE RecordEvent {name}({', '.join(parameters)}) "
         f"{{ {wait}{_issue(definition, setters)}; return {{}}; }}"

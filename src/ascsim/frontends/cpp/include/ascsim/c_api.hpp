@@ -6,6 +6,7 @@
 
 #include "ascsim/builtins.hpp"
 #include "ascsim/machine.hpp"
+#include "ascsim/prelude.hpp"
 #include "ascsim/runtime.hpp"
 #include "ascsim/types.hpp"
 

@@ -339,73 +339,104 @@ ASCSIM_QUIET void load(uint64_t site, Given... given)
     run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given)>(), loaded_from(given, in_ub(offset))...);
 }
 
-// Which of the bytes were written: a prefix, or a prefix with a mask (its 1-based number).
+// Which of up to 512 bytes a store writes, from one flag (0 or 1) a byte.
 struct Written {
-    uint32_t length, mask;
+    unsigned char bits[64];
+    uint32_t length;  // up to the last one written
+    bool is_prefix;   // all before it are written too
 };
 
-ASCSIM_QUIET inline Written written_bytes(const unsigned char* written, unsigned bytes)
+ASCSIM_INLINE Written written_bytes(const unsigned char* flags, unsigned bytes)
 {
-    unsigned length = bytes;
-    while (length && !written[length - 1]) {
-        --length;
-    }
-    bool whole = true;
-    for (unsigned i = 0; i < length; ++i) {
-        whole &= written[i] != 0;
-    }
-    if (whole) {
-        return {length, 0};
-    }
-    uint64_t& count = *ascsim_trace.n_masks;
-    if (count >= ascsim_trace.mask_capacity) {
-        ascsim_trace_grow();
-    }
-    unsigned char* mask = ascsim_trace.masks + count * 32;
-    std::memset(mask, 0, 32);
-    for (unsigned i = 0; i < length && i < 256; ++i) {
-        mask[i / 8] = static_cast<unsigned char>(mask[i / 8] | (written[i] != 0) << i % 8);
-    }
-    return {length, static_cast<uint32_t>(++count)};
-}
-
-ASCSIM_INLINE bool all_ones(const unsigned char* flags, unsigned bytes)
-{
-    uint64_t both = 0x0101010101010101;
-    for (unsigned i = 0; i < bytes / 8; ++i) {
+    Written found{};
+    for (unsigned word = 0; word < bytes / 8; ++word) {
         uint64_t eight;
-        std::memcpy(&eight, flags + 8 * i, 8);
-        both &= eight;
+        std::memcpy(&eight, flags + 8 * word, 8);
+        found.bits[word] = static_cast<unsigned char>(eight * 0x0102040810204080 >> 56);
     }
     for (unsigned i = bytes / 8 * 8; i < bytes; ++i) {
-        both &= flags[i] ? ~uint64_t{0} : 0;
+        found.bits[i / 8] = static_cast<unsigned char>(found.bits[i / 8] | flags[i] << i % 8);
     }
-    return both == 0x0101010101010101;
+    unsigned last = (bytes + 7) / 8;
+    while (last && !found.bits[last - 1]) {
+        --last;
+    }
+    if (last) {
+        const unsigned top = found.bits[last - 1];
+        found.length = 8 * last - static_cast<unsigned>(__builtin_clz(top) - 24);
+        found.is_prefix = (top & (top + 1)) == 0;
+        for (unsigned i = 0; i + 1 < last; ++i) {
+            found.is_prefix = found.is_prefix && found.bits[i] == 0xff;
+        }
+    }
+    return found;
+}
+
+ASCSIM_INLINE uint32_t append_mask(const unsigned char* bits)
+{
+    uint64_t& count = *ascsim_trace.n_masks;
+    if (__builtin_expect(count >= ascsim_trace.mask_capacity, 0)) {
+        ascsim_trace_grow();
+    }
+    std::memcpy(ascsim_trace.masks + count * 32, bits, 32);
+    return static_cast<uint32_t>(++count);
+}
+
+// The flags of a store that writes everything.
+template <unsigned Bytes>
+struct Everything {
+    unsigned char flags[Bytes];
+    constexpr Everything() : flags{}
+    {
+        for (unsigned char& flag : flags) {
+            flag = 1;
+        }
+    }
+};
+template <unsigned Bytes>
+inline constexpr Everything<Bytes> everything;
+
+template <class Instruction, class Where>
+ASCSIM_QUIET void store_some(uint64_t site, uint64_t offset, const unsigned char* data, const unsigned char* flags)
+{
+    const Written written = written_bytes(flags, Where::bytes);
+    if (written.length) {
+        const uint32_t mask = written.is_prefix ? 0 : append_mask(written.bits);
+        append_access(mode_write, Where::operand, Where::align, mask, static_cast<int64_t>(offset), written.length);
+    }
+    append_row(kind::instruction, Instruction::number, written.length != 0, site);
+    unsigned char* memory = in_ub(offset);
+    unsigned i = 0;
+    for (; i + 8 <= written.length; i += 8) {
+        uint64_t old, eight, flag;
+        std::memcpy(&old, memory + i, 8);
+        std::memcpy(&eight, data + i, 8);
+        std::memcpy(&flag, flags + i, 8);
+        flag *= 0xff;
+        old = (old & ~flag) | (eight & flag);
+        std::memcpy(memory + i, &old, 8);
+    }
+    for (; i < written.length; ++i) {
+        if (flags[i]) {
+            memory[i] = data[i];
+        }
+    }
 }
 
 template <class Instruction, class Where, class... Given>
 ASCSIM_QUIET void store(uint64_t site, Address address, Given... given)
 {
-    alignas(32) unsigned char data[Where::bytes], written[Where::bytes];
+    alignas(32) unsigned char data[Where::bytes], flags[Where::bytes];
     const uint64_t offset = offset_in_ub<Instruction, Where>(address);
     run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given) + 2>(), static_cast<void*>(data),
-                             static_cast<void*>(written), given...);
-    if (__builtin_expect(all_ones(written, Where::bytes), 1)) {
-        append_access(mode_write, Where::operand, Where::align, 0, static_cast<int64_t>(offset), Where::bytes);
-        append_row(kind::instruction, Instruction::number, 1, site);
-        std::memcpy(in_ub(offset), data, Where::bytes);
+                             static_cast<void*>(flags), given...);
+    if (__builtin_expect(std::memcmp(flags, everything<Where::bytes>.flags, Where::bytes) != 0, 0)) {
+        store_some<Instruction, Where>(site, offset, data, flags);
         return;
     }
-    const Written bytes = written_bytes(written, Where::bytes);
-    if (bytes.length) {
-        append_access(mode_write, Where::operand, Where::align, bytes.mask, static_cast<int64_t>(offset), bytes.length);
-    }
-    append_row(kind::instruction, Instruction::number, bytes.length != 0, site);
-    for (unsigned i = 0; i < bytes.length; ++i) {
-        if (written[i]) {
-            in_ub(offset)[i] = data[i];
-        }
-    }
+    append_access(mode_write, Where::operand, Where::align, 0, static_cast<int64_t>(offset), Where::bytes);
+    append_row(kind::instruction, Instruction::number, 1, site);
+    std::memcpy(in_ub(offset), data, Where::bytes);
 }
 
 #else
@@ -496,6 +527,10 @@ struct BlockCount {
 
 static constexpr ascsim::BlockIndex block_idx;
 static constexpr ascsim::BlockCount block_num;
+
+enum mem_dsb_t { DSB_ALL = 0, DSB_DDR = 1, DSB_UB = 2, DSB_SEQ = 3 };
+enum cache_line_t { SINGLE_CACHE_LINE = 0, ENTIRE_DATA_CACHE = 1 };
+enum dcci_dst_t { CACHELINE_ALL = 0, CACHELINE_UB = 1, CACHELINE_OUT = 2, CACHELINE_ATOMIC = 3 };
 
 // A vector function called by the scope's own word: __VEC_SCOPE__ { ... }
 #define __VEC_SCOPE__ if (::ascsim::VfScope ascsim_vf_scope(__func__); true)

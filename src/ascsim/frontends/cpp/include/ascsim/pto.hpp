@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "ascsim/machine.hpp"
+#include "ascsim/prelude.hpp"
 #include "ascsim/builtins.hpp"
 #include "ascsim/pto_ops.hpp"
 #include "ascsim/runtime.hpp"
@@ -106,6 +107,11 @@ constexpr uint32_t SHIFT_BLOCK_LEN = 4, SHIFT_BLOCK_BYTE = 5, SHIFT_FRACTAL_BYTE
 constexpr uint32_t TMP_UB_SIZE = 8 * 1024, TMP_UB_OFFSET = 184 * 1024;
 constexpr int MX_COL_LEN = 2, MX_ROW_LEN = 16, MX_BLOCK_SIZE = 32;
 constexpr int HIF4_COL_LEN = 4, HIF4_ROW_LEN = 16, HIF4_BLOCK_SIZE = 64;
+constexpr int NUM_1 = 1, NUM_4 = 4, NUM_8 = 8, NUM_12 = 12, NUM_16 = 16, NUM_32 = 32, NUM_64 = 64, NUM_77 = 77;
+constexpr int NUM_96 = 96, NUM_128 = 128, NUM_256 = 256, NUM_512 = 512;
+constexpr int PTO_RANDOM_KEY_SIZE = 2, PTO_RANDOM_COUNTER_SIZE = 4;
+using TRandomKey = uint32_t[PTO_RANDOM_KEY_SIZE];
+using TRandomCounter = uint32_t[PTO_RANDOM_COUNTER_SIZE];
 
 struct MrgSortExecutedNumList {
     uint16_t mrgSortList0, mrgSortList1, mrgSortList2, mrgSortList3;
@@ -199,10 +205,6 @@ ASCSIM_EXTENTS(Stride, staticStride, stride)
 #undef ASCSIM_EXTENTS
 
 template <typename T>
-struct remove_gm {
-    using type = T;
-};
-template <typename T>
 using remove_gm_t = std::remove_cv_t<T>;
 
 template <typename Element_, typename Shape_, typename Stride_, Layout Layout_ = Layout::ND>
@@ -217,7 +219,7 @@ struct GlobalTensor {
     static constexpr int64_t staticStride[5] = {Stride::staticStride[0], Stride::staticStride[1], Stride::staticStride[2],
                                                 Stride::staticStride[3], Stride::staticStride[4]};
 
-    PTO_INTERNAL GlobalTensor() = default;
+    GlobalTensor() = default;
     PTO_INTERNAL GlobalTensor(DType* data, const Shape& shape = Shape(), const Stride& stride = Stride())
         : data_(data), shape_(shape), stride_(stride)
     {
@@ -514,6 +516,20 @@ struct Tile {
         return data_[offset];
     }
 
+    static constexpr std::size_t GetSizeInBytes() { return Numel * sizeof(DType); }
+    DType GetElement(int64_t row, int64_t col) const { return data_[element(row, col)]; }
+    void SetElement(int64_t row, int64_t col, const DType& value) { data_[element(row, col)] = value; }
+
+    // Where an element lies, in elements from the tile's start.
+    static constexpr std::size_t element(int64_t row, int64_t col)
+    {
+        const int64_t box_row = row / InnerRows, box_col = col / InnerCols;
+        const int64_t box = isRowMajor ? box_row * (Cols / InnerCols) + box_col : box_col * (Rows / InnerRows) + box_row;
+        const int64_t in_row = row % InnerRows, in_col = col % InnerCols;
+        return static_cast<std::size_t>(box * InnerNumel +
+                                        (isInnerColMajor ? in_col * InnerRows + in_row : in_row * InnerCols + in_col));
+    }
+
     bool GetKAligned() const { return is_k_aligned_; }
     void SetKAligned(bool is_aligned) { is_k_aligned_ = is_aligned; }
 
@@ -537,6 +553,13 @@ private:
 #endif
 };
 
+template <int... Extents>
+struct ConvTileShape {
+    template <class... Given>
+    ConvTileShape(Given...)
+    {
+    }
+};
 template <TileType Loc, typename Element, int BufferSize, Layout Layout_, typename Shape>
 struct ConvTile {
     static_assert(BufferSize < 0, "ascsim L012: ConvTile is not implemented");
@@ -612,6 +635,17 @@ constexpr TileLayoutCustom GetTileLayoutCustom()
     if (is_Zn_layout<TileData>::value) return TileLayoutCustom::ZN;
     if (is_Zz_layout<TileData>::value) return TileLayoutCustom::ZZ;
     return TileLayoutCustom::NONE;
+}
+
+template <typename TileData>
+constexpr std::size_t GetTileOffset(int row, int col)
+{
+    return TileData::element(row, col);
+}
+template <typename TileData>
+constexpr std::size_t GetTileElementOffset(int row, int col)
+{
+    return TileData::element(row, col);
 }
 
 // TASSIGN binds a tile to an address of its memory, a view to a pointer. In Auto mode the tool places tiles itself.
@@ -773,10 +807,6 @@ ASCSIM_QUIET void set_operand(::ascsim::Operand& operand, const GlobalTensor<Ele
         operand.strides[i] = view.GetStride(i);
     }
 }
-
-// Which types a parameter of an instruction takes.
-template <bool... Conditions>
-using when = std::enable_if_t<(Conditions && ...), int>;
 
 }  // namespace detail
 

@@ -1,5 +1,5 @@
 // Types that the vendor's compiler has built in: half, bfloat16_t, the storage of the 8- and 4-bit element types, and
-// registers. The vector registers' types are generated into ascsim/words.hpp.
+// registers. The vector registers of each element type are declared in ascsim/words.hpp.
 #pragma once
 #include <cstdint>
 #include <iosfwd>
@@ -74,24 +74,22 @@ constexpr float widen(uint16_t bits)
 // A 16-bit float where the compiler has none of that format. Between two of them arithmetic rounds once to the same type;
 // with any other number the usual conversions apply, as from float.
 template <int Exponent, int Fraction>
-class Float16 {
-public:
+struct Float16 {
+    uint16_t bits;
+
     Float16() = default;
     template <class Number, std::enable_if_t<std::is_arithmetic_v<Number> || std::is_enum_v<Number>, int> = 0>
-    constexpr Float16(Number value) : bits_(narrow<Exponent, Fraction>(static_cast<float>(value)))
+    constexpr Float16(Number value) : bits(narrow<Exponent, Fraction>(static_cast<float>(value)))
     {
     }
-    constexpr operator float() const { return widen<Exponent, Fraction>(bits_); }
+    constexpr operator float() const { return widen<Exponent, Fraction>(bits); }
 
-    static constexpr Float16 from_bits(uint16_t bits)
+    constexpr Float16 operator-() const
     {
-        Float16 made{};
-        made.bits_ = bits;
-        return made;
+        Float16 negated(*this);
+        negated.bits = static_cast<uint16_t>(bits ^ 0x8000);
+        return negated;
     }
-    constexpr uint16_t bits() const { return bits_; }
-
-    constexpr Float16 operator-() const { return from_bits(static_cast<uint16_t>(bits_ ^ 0x8000)); }
     constexpr Float16 operator+() const { return *this; }
     template <class Number>
     constexpr Float16& operator+=(Number other) { return *this = Float16(static_cast<float>(*this) + other); }
@@ -103,9 +101,6 @@ public:
     constexpr Float16& operator/=(Number other) { return *this = Float16(static_cast<float>(*this) / other); }
     constexpr Float16& operator++() { return *this += 1.0f; }
     constexpr Float16& operator--() { return *this -= 1.0f; }
-
-private:
-    uint16_t bits_;
 };
 
 // Deduced exactly, so that a bfloat16_t with a float is the built-in operation on floats.
@@ -194,6 +189,18 @@ std::basic_ostream<Character, Traits>& operator<<(std::basic_ostream<Character, 
     return stream << static_cast<float>(value);
 }
 #endif
+
+// A vector register. Registers of two element types convert explicitly: the bytes stay.
+namespace ascsim {
+struct alignas(32) Lanes {
+    uint8_t lanes[256];
+};
+}  // namespace ascsim
+#define ASCSIM_VECTOR_REGISTER(Name)                                          \
+    struct Name : ascsim::Lanes {                                             \
+        Name() = default;                                                     \
+        explicit Name(const ascsim::Lanes& other) : ascsim::Lanes(other) {}   \
+    };
 
 // A mask register: one byte, 0 or 1, for each byte of a vector register.
 struct alignas(32) vector_bool {
