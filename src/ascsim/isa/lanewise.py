@@ -52,6 +52,8 @@ class Trace:
         return _cast(f"{self._name(array)}[i]", dtype)
 
     def _constant(self, value: Any, dtype: np.dtype) -> str:
+        if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+            raise NotLanewise(f"{value} is no {dtype}")
         if dtype.kind in "iub":
             return f"{_named(dtype)}({int(value)})"
         return self._name(np.asarray(value, dtype)[()])

@@ -95,13 +95,14 @@ def loop(table: np.ndarray, arguments: Sequence[Argument]) -> Loop:
     ends = np.cumsum([a.nbytes // unit for a in arguments])
     argument = np.where(cells < 0, len(arguments), np.searchsorted(ends, cells, "right"))
     best: Loop | None = None
-    for period in _powers(cells.size):
-        for outer in _powers(cells.size // period):
+    for period in _divisors(cells.size):
+        for outer in _divisors(cells.size // period):
             inner = cells.size // (period * outer)
             grid = cells.reshape(outer, inner, period)
             steps = np.diff(grid, axis=1)
             one_argument = argument.reshape(grid.shape)
-            if (steps != steps[:, :1]).any() or (one_argument != one_argument[:, :1]).any():
+            moving = (steps != 0) & (grid[:, 1:] < 0)
+            if (steps != steps[:, :1]).any() or (one_argument != one_argument[:, :1]).any() or moving.any():
                 continue
             if best is not None and len(best.moves) <= outer * period:
                 continue
@@ -133,5 +134,5 @@ def _units(table: np.ndarray, arguments: Sequence[Argument]) -> tuple[int, np.nd
     return 1, table
 
 
-def _powers(limit: int) -> list[int]:
-    return [1 << n for n in range(limit.bit_length()) if limit % (1 << n) == 0]
+def _divisors(number: int) -> list[int]:
+    return [n for n in range(1, number + 1) if number % n == 0]
