@@ -88,7 +88,8 @@ def _sentence(program: Path, error: Exception) -> str:
         return text
     if isinstance(error, OSError):
         return f"{program} cannot be started: {text}"
-    return f"ascsim failed on {program}: {type(error).__name__}: {text}. Please report this (ASCSIM_DEBUG=1 tells more)."
+    what = f"{type(error).__name__}: {text}"
+    return f"ascsim failed on {program}: {what}. Please report this (ASCSIM_DEBUG=1 in the environment tells more)."
 
 
 if __name__ == "__main__":
