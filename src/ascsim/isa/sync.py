@@ -1,15 +1,21 @@
 """Flags and barriers: what orders the pipes of a core.
 
-Sources: asc-devkit ``docs/zh/api/SIMD-API/C-API`` (sync), pto-isa ``docs/isa`` (set_flag, wait_flag, pipe_barrier).
+Sources: asc-devkit C-API sync (pages and impl/c_api/instr_impl); pto-isa docs/isa (set_flag, wait_flag, pipe_barrier,
+TSYNC), include/pto/npu/{a2a3,a5}/TSync.hpp.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
 from types import SimpleNamespace
 
+from ascsim.diagnostics import Severity
 from ascsim.isa.definition import (
     CHIPS,
+    REGISTRY,
     Asm,
     Choice,
     Definition,
@@ -17,7 +23,7 @@ from ascsim.isa.definition import (
     memory_instruction,
     plain_instruction,
 )  # fmt: skip
-from ascsim.isa.rules import refuse
+from ascsim.isa.rules import finding, refuse
 from ascsim.machine.core import Core, Group, Step
 from ascsim.machine.trace import Kind
 from ascsim.machine.words import Pipe
@@ -78,13 +84,80 @@ def wait_flag(core: Core, call: SimpleNamespace) -> None:
 
 
 @plain_instruction(
-    "pipe_barrier", cpp="pipe_barrier", aliases=("asc_sync_pipe",), asm=(Asm("barrier"), Asm("pipe_barrier")),
+    "pipe_barrier", cpp="pipe_barrier", asm=(Asm("barrier"), Asm("pipe_barrier")),
     operands=(Choice("on", Pipe, doc="the pipe, or PIPE_ALL"),),
     row=lambda core, call: (call.on, Kind.BARRIER, 0, 0), core="any",
-    sources=("pto-isa docs/isa/scalar/ops/pipeline-sync", "asc-devkit C-API sync/asc_sync_pipe"),
+    sources=("pto-isa docs/isa/scalar/ops/pipeline-sync",),
 )  # fmt: skip
 def pipe_barrier(core: Core, call: SimpleNamespace) -> None:
     """Hold the pipe back until its earlier instructions are done; with PIPE_ALL, all pipes of the core."""
+
+
+def _scalar_pipe(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    return "PIPE_S needs no barrier and takes none" if call.on == Pipe.S else None
+
+
+@plain_instruction(
+    "asc_sync_pipe", cpp="asc_sync_pipe", asm=(), profiles=CHIPS,
+    operands=(Choice("on", Pipe, doc="the pipe, or PIPE_ALL"),), row=pipe_barrier.row, core="any",
+    rules=(
+        finding("SYNC-1", "the barrier is not on PIPE_S", _scalar_pipe, severity=Severity.WARNING, profiles=CHIPS,
+                breaks=lambda call, profile: iter((SimpleNamespace(on=Pipe.S),)),
+                why="The scalar unit keeps its own order; the page says that the function does not support it.",
+                mend="Leave it out."),
+    ),
+    sources=("asc-devkit C-API sync/asc_sync_pipe",),
+)  # fmt: skip
+def asc_sync_pipe(core: Core, call: SimpleNamespace) -> None:
+    """Hold the pipe back until its earlier instructions are done: the C API's ``pipe_barrier``."""
+
+
+@cache
+def _operations() -> dict[str, str]:
+    """Operations that events go between, and their pipes: those of tile instructions that ascsim lacks."""
+    text = (resources.files("ascsim.isa") / "public_names.json").read_text(encoding="utf-8")
+    found: dict[str, str] = json.loads(text)["operations"]
+    return found
+
+
+def _pipe_of(operation: str) -> Pipe | None:
+    for definition in REGISTRY.by_cpp.get(operation, ()):
+        if definition.level == "tile":
+            return definition.pipe
+    name = _operations().get(operation)
+    return None if name is None else Pipe[name]
+
+
+def _no_operation(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    return None if _pipe_of(str(call.operation)) is not None else f"there is no operation {call.operation}"
+
+
+def _no_barrier(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    pipe = _pipe_of(str(call.operation))
+    if pipe in (Pipe.MTE2, Pipe.MTE3, Pipe.ALL):
+        return None
+    return f"{call.operation} runs on pipe {Pipe(pipe or 0).name}; the A5 has a barrier for MTE2, MTE3 and ALL"
+
+
+@plain_instruction(
+    "tsync", cpp="TSYNC", asm=(), operands=(Choice("operation", str, doc="an operation of PTO: TLOAD, TSTORE_VEC"),),
+    row=lambda core, call: (_pipe_of(str(call.operation)) or 0, Kind.BARRIER, 0, 0), core="any",
+    rules=(
+        refuse("L006", "the operation is one of PTO's", _no_operation,
+               breaks=lambda call, profile: iter((SimpleNamespace(operation="NOTHING"),)),
+               mend="Name it as in pto::Op."),
+        refuse("L006", "the operation runs on MTE2, MTE3 or all pipes", _no_barrier, profiles=("a5",),
+               breaks=lambda call, profile: iter((SimpleNamespace(operation="TADD"),)),
+               mend="Vector operations of the A5 need no barrier among themselves."),
+    ),
+    notes=(
+        "In C++ the operation is a template argument, ``TSYNC<Op::TLOAD>()``; ``TSYNC(events...)`` waits for events.",
+        "In Python and .pto flags stand for events.",
+    ),
+    sources=("pto-isa docs/isa/TSYNC", "pto-isa include/pto/npu/a2a3/TSync.hpp, include/pto/npu/a5/TSync.hpp"),
+)  # fmt: skip
+def tsync(core: Core, call: SimpleNamespace) -> None:
+    """A barrier on the pipe of an operation: later instructions of that pipe wait for its earlier ones."""
 
 
 def _as_barrier_all(call: SimpleNamespace, profile: Profile) -> Iterator[Group]:
@@ -92,11 +165,42 @@ def _as_barrier_all(call: SimpleNamespace, profile: Profile) -> Iterator[Group]:
 
 
 @plain_instruction(
-    "sync_all_pipes", cpp="asc_sync", asm=(), profiles=CHIPS, expand=_as_barrier_all, core="any",
-    sources=("asc-devkit C-API sync/asc_sync",),
+    "sync_all_pipes", cpp="asc_sync", aliases=("asc_sync_vec",), asm=(), profiles=CHIPS, expand=_as_barrier_all,
+    core="any", notes=("asc_sync_vec too waits for all pipes, not for the vector pipe alone.",),
+    sources=("asc-devkit C-API sync/asc_sync, sync/asc_sync_vec",),
 )  # fmt: skip
 def sync_all_pipes(core: Core, call: SimpleNamespace) -> None:
     """A barrier on all pipes: ``pipe_barrier(PIPE_ALL)``."""
+
+
+def _after(name: str, done: Pipe, others: Sequence[Pipe]) -> None:
+    """``asc_sync_mte2`` and ``asc_sync_mte3``: two other pipes, and the pipe's own later instructions, wait for it."""
+
+    def expand(call: SimpleNamespace, profile: Profile) -> Iterator[Group]:
+        event = int(call.id)
+        sets = [Step(set_flag, (done, other, event)) for other in others]
+        waits = [Step(wait_flag, (done, other, event)) for other in others]
+        yield Group([*sets, *waits, Step(pipe_barrier, (done,))])
+
+    @plain_instruction(
+        name, cpp=name, asm=(), profiles=CHIPS, operands=(Choice("id", int, doc="event id"),), expand=expand,
+        core="any", rules=(
+            refuse("L006", "the event id is 0 to 7", _id_in_range, mend="Use an id from 0 to 7.",
+                   breaks=lambda call, profile: iter((SimpleNamespace(id=-1), SimpleNamespace(id=profile.event_ids)))),
+        ),
+        doc=f"Let {' and '.join(p.name for p in others)}, and {done.name} itself, wait until {done.name} is done: two "
+        "flags with one event id, and a barrier.",
+        sources=(f"asc-devkit C-API sync/{name} and the code behind it",),
+    )  # fmt: skip
+    def after(core: Core, call: SimpleNamespace) -> None: ...
+
+
+def _id_in_range(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    return _event_in_range(definition, SimpleNamespace(event=call.id), profile)
+
+
+_after("asc_sync_mte2", Pipe.MTE2, (Pipe.MTE3, Pipe.V))
+_after("asc_sync_mte3", Pipe.MTE3, (Pipe.MTE2, Pipe.V))
 
 
 def synchronous(base: MemoryInstruction, cpp: str, sources: Sequence[str]) -> MemoryInstruction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from ascsim.isa.definition import CHIPS, plain_instruction
-from ascsim.machine.core import Core, CoreState
+from ascsim.machine.core import ALL_ONES, Core
 
 
 @plain_instruction(
@@ -27,8 +27,11 @@ def get_block_num(core: Core, call: SimpleNamespace) -> int:
 
 
 @plain_instruction(
-    "asc_init", cpp="asc_init", asm=(), profiles=CHIPS, level="system", sources=("asc-devkit C-API misc/asc_init",),
+    "asc_init", cpp="asc_init", asm=(), profiles=CHIPS, level="system",
+    notes=("The pad value and the loop registers of copies keep what they held.",),
+    sources=("asc-devkit C-API misc/asc_init and the code behind it",),
 )  # fmt: skip
 def asc_init(core: Core, call: SimpleNamespace) -> None:
-    """Bring the core's state to its start: atomics off, mask mode normal, vector mask all ones."""
-    core.state = CoreState()
+    """Bring a vector core's state to its start: atomics off, mask mode normal, vector mask all ones."""
+    core.state.counter_mode = False
+    core.state.mask = (ALL_ONES, ALL_ONES)
