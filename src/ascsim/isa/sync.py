@@ -6,16 +6,12 @@ TSYNC), include/pto/npu/{a2a3,a5}/TSync.hpp.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from functools import cache
-from importlib import resources
 from types import SimpleNamespace
 
 from ascsim.diagnostics import Severity
 from ascsim.isa.definition import (
     CHIPS,
-    REGISTRY,
     Asm,
     Choice,
     Definition,
@@ -112,52 +108,28 @@ def asc_sync_pipe(core: Core, call: SimpleNamespace) -> None:
     """Hold the pipe back until its earlier instructions are done: the C API's ``pipe_barrier``."""
 
 
-@cache
-def _operations() -> dict[str, str]:
-    """Operations that events go between, and their pipes: those of tile instructions that ascsim lacks."""
-    text = (resources.files("ascsim.isa") / "public_names.json").read_text(encoding="utf-8")
-    found: dict[str, str] = json.loads(text)["operations"]
-    return found
-
-
-def _pipe_of(operation: str) -> Pipe | None:
-    for definition in REGISTRY.by_cpp.get(operation, ()):
-        if definition.level == "tile":
-            return definition.pipe
-    name = _operations().get(operation)
-    return None if name is None else Pipe[name]
-
-
-def _no_operation(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-    return None if _pipe_of(str(call.operation)) is not None else f"there is no operation {call.operation}"
-
-
 def _no_barrier(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-    pipe = _pipe_of(str(call.operation))
-    if pipe in (Pipe.MTE2, Pipe.MTE3, Pipe.ALL):
+    if call.on in (Pipe.MTE2, Pipe.MTE3, Pipe.ALL):
         return None
-    return f"{call.operation} runs on pipe {Pipe(pipe or 0).name}; the A5 has a barrier for MTE2, MTE3 and ALL"
+    return f"there is no barrier on pipe {Pipe(call.on).name}; the A5 takes MTE2, MTE3 and ALL"
 
 
 @plain_instruction(
-    "tsync", cpp="TSYNC", asm=(), operands=(Choice("operation", str, doc="an operation of PTO: TLOAD, TSTORE_VEC"),),
-    row=lambda core, call: (_pipe_of(str(call.operation)) or 0, Kind.BARRIER, 0, 0), core="any",
+    "tsync", cpp="TSYNC", asm=(), operands=(Choice("on", Pipe, doc="the operation's pipe"),),
+    row=pipe_barrier.row, core="any",
     rules=(
-        refuse("L006", "the operation is one of PTO's", _no_operation,
-               breaks=lambda call, profile: iter((SimpleNamespace(operation="NOTHING"),)),
-               mend="Name it as in pto::Op."),
-        refuse("L006", "the operation runs on MTE2, MTE3 or all pipes", _no_barrier, profiles=("a5",),
-               breaks=lambda call, profile: iter((SimpleNamespace(operation="TADD"),)),
+        refuse("L006", "the pipe is MTE2, MTE3 or ALL", _no_barrier, profiles=("a5",),
+               breaks=lambda call, profile: iter((SimpleNamespace(on=Pipe.V),)),
                mend="Vector operations of the A5 need no barrier among themselves."),
     ),
     notes=(
-        "In C++ the operation is a template argument, ``TSYNC<Op::TLOAD>()``; ``TSYNC(events...)`` waits for events.",
-        "In Python and .pto flags stand for events.",
+        "In C++ a template argument names an operation and so its pipe: ``TSYNC<Op::TLOAD>()``.",
+        "C++'s ``TSYNC(events...)`` waits for events; in Python and .pto flags stand for them.",
     ),
     sources=("pto-isa docs/isa/TSYNC", "pto-isa include/pto/npu/a2a3/TSync.hpp, include/pto/npu/a5/TSync.hpp"),
 )  # fmt: skip
 def tsync(core: Core, call: SimpleNamespace) -> None:
-    """A barrier on the pipe of an operation: later instructions of that pipe wait for its earlier ones."""
+    """A barrier on the pipe of an operation: its later instructions wait for its earlier ones."""
 
 
 def _as_barrier_all(call: SimpleNamespace, profile: Profile) -> Iterator[Group]:
