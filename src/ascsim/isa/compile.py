@@ -18,6 +18,7 @@ import importlib.util
 import inspect
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -37,11 +38,21 @@ SCALAR_BYTES = 8
 
 
 def cache_directory() -> Path:
-    """Where compiled semantics, generated headers and compiled kernels are kept (``ASCSIM_CACHE`` overrides)."""
-    chosen = os.environ.get("ASCSIM_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ascsim"
+    """Where compiled semantics, generated headers and compiled kernels are kept (``ASCSIM_CACHE`` overrides).
+
+    Where that cannot be written to (a home that is read-only), a directory of the user's among the temporary ones.
+    """
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ascsim"
+    chosen = Path(os.environ.get("ASCSIM_CACHE") or base)
+    try:
+        chosen.mkdir(parents=True, exist_ok=True)
+        if os.access(chosen, os.W_OK):
+            return chosen
+    except OSError:
+        pass
+    spare = Path(tempfile.gettempdir()) / f"ascsim-{os.getuid()}"
+    spare.mkdir(exist_ok=True)
+    return spare
 
 
 # What goes in and out
