@@ -542,8 +542,8 @@ class Host:
         return self._run_kernel(name, path, line, blocks, dynamic_ub, self._entries_of(entry), arguments, pc)
 
     def call(
-        self, kernel: str, blocks: int, arguments: Sequence[tuple[str, np.ndarray | bytes]], dynamic_ub: int = 0,
-        caller: Site = Site(""),
+        self, kernel: str, blocks: int, arguments: Sequence[tuple[str, np.ndarray | bytes]], dynamic_ub: int,
+        caller: Site,
     ) -> None:  # fmt: skip
         """Launch a kernel by its name, without a host program.
 
@@ -563,8 +563,7 @@ class Host:
                 value = (self.memory.base + block.start).to_bytes(8, "little")
             cells.append(ctypes.create_string_buffer(value, max(len(value), 1)))
         pointers = (ctypes.c_void_p * len(cells))(*(ctypes.addressof(cell) for cell in cells))
-        symbol = export_name(kernel)
-        entries = {c.side: c.base + a for c in self._code if (a := c.symbols.address_of(symbol)) is not None}
+        entries = self._units[0].entries(export_name(kernel))
         self.sink.note("site", asdict(caller))
         run = _guarded(self._run_kernel, self, None)
         run(kernel, caller.path, caller.line, blocks, dynamic_ub, entries, ctypes.addressof(pointers), _CALLER)

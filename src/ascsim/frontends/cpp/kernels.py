@@ -1,93 +1,231 @@
-"""C++ kernels as Python functions: ``ascsim.load("kernel.cpp", arch="a5").MyKernel[8](x, out)``."""
+"""C++ kernels without a host program, called from Python with NumPy arrays.
+
+::
+
+    kernels = ascsim.load("kernel.cpp", arch="a5")
+    kernels.add[8](out, x, y, len(x))
+"""
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import operator
+import shlex
+import shutil
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from ascsim import profiles
-from ascsim.diagnostics import UserError
+from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Severity, Site, UserError
+from ascsim.frontends import launch
 from ascsim.frontends.cpp import driver, session
-from ascsim.frontends.cpp.exports import export_name
+from ascsim.frontends.cpp.elf import ElfFile
+from ascsim.frontends.cpp.exports import ExportedKernel, ParameterKind, ParameterType, exported_kernels
 from ascsim.frontends.cpp.image import Image, load_image
-from ascsim.frontends.cpp.run import judge
+from ascsim.frontends.cpp.run import AUTO_FLAGS, judge
 from ascsim.frontends.launch import Run
-from ascsim.frontends.python import KernelError
-from ascsim.machine.dtypes import DType, dtype
+from ascsim.machine.dtypes import DType, u8
+from ascsim.machine.trace import Kind
 
-# C++ spellings of scalar types that no element type has as its own.
-_SPELLINGS = {
-    "bool": "u8", "char": "i8", "signed char": "i8", "unsigned char": "u8", "short": "i16", "unsigned short": "u16",
-    "int": "i32", "unsigned": "u32", "unsigned int": "u32", "long": "i64", "unsigned long": "u64", "size_t": "u64",
-    "long long": "i64", "unsigned long long": "u64",
-}  # fmt: skip
-_ANY_POINTER = ("void", "uint8_t", "int8_t", "char", "unsigned char")
+CATALOGUE.add(
+    "H013", Severity.ERROR, "The kernel ended the process",
+    "A kernel that was called from Python called exit() or the like. A kernel cannot end the program that launched it; "
+    "the arrays are as they were before the call.",
+)  # fmt: skip
+
+
+class NoSuchKernel(UserError, AttributeError):
+    """A library has no kernel of that name that can be called."""
 
 
 def load(
-    source: str | Path | Sequence[str | Path], arch: str = "a2a3", *, flags: Sequence[str] = ()
-) -> KernelLibrary:
-    """Build C++ sources that have kernels but no host program.
+    source: str | Path | Sequence[str | Path],
+    arch: str | None = None,
+    flags: str | Sequence[str] = (),
+    sync: str | None = None,
+    timeout: float | None = None,
+) -> Library:
+    """Compile C++ sources with kernels, to call them from Python.
 
     Args:
-        source: a file, or several.
-        arch: the profile's name or an alias.
-        flags: further compiler flags (``-I``, ``-D``, ...).
+        source: a file (``.cpp``, ``.asc``, ...), or several that belong together. A host program in it is not run.
+        arch: the profile's name or an alias; by default a2a3.
+        flags: further words of the compiler's command line (``-I``, ``-D``, ``-O2``, ``-l``, ...).
+        sync: ``auto`` compiles for Auto mode, in which the tool places tiles and synchronises pipes; by default
+            ``manual``.
+        timeout: seconds after which a launch is ended.
+
+    Returns:
+        The library: its attributes are the kernels. It holds what was compiled; after a change of the source load
+        again, which compiles only what has changed.
 
     Raises:
         UserError: a file is missing, or does not compile.
+
+    Example, with ``scale.cpp``::
+
+        #include "c_api/asc_simd.h"
+        __global__ __vector__ void scale(__gm__ float* out, __gm__ float* in, uint32_t count, float factor) { ... }
+
+    in Python::
+
+        kernels = ascsim.load("scale.cpp", arch="a5", flags=["-DTILE=256"])
+        x = np.arange(1024, dtype=np.float32)
+        out = np.empty_like(x)
+        run = kernels.scale[2](out, x, 512, 0.5)     # two blocks; out is filled in
+        print(run.report())
     """
     sources = [source] if isinstance(source, (str, Path)) else list(source)
+    if not sources:
+        raise UserError("load was given no source: name a .cpp or .asc file")
     for path in sources:
-        if not Path(path).exists():
+        if not Path(path).is_file():
             raise UserError(f"there is no file {path}")
+    sync = sync or launch.script.sync or "manual"
+    if sync not in ("manual", "auto"):
+        raise UserError(f'sync is "manual" or "auto", not {sync!r}')
+    words = [*(shlex.split(flags) if isinstance(flags, str) else flags), *(AUTO_FLAGS if sync == "auto" else ())]
+    chip = profiles.find(arch or launch.script.arch or "a2a3").name
     options = driver.BuildOptions(export_kernels=True)
-    return KernelLibrary(
-        load_image(driver.compile_program(sources, arch, flags=flags, shared=True, options=options))
-    )
+    built = driver.compile_program(sources, chip, flags=words, shared=True, options=options)
+    return Library(built, timeout)
 
 
-class KernelLibrary:
-    """The kernels of compiled sources, as attributes."""
+class Library:
+    """The kernels of compiled sources, as attributes: ``library.NAME[blocks](arguments...)``."""
 
-    def __init__(self, image: Image) -> None:
-        self._image = image
-        self._kernels = {
-            k["name"]: k for k in image.kernels if k["is_defined"] and not k["is_template"]
-        }
+    def __init__(self, built: Path, timeout: float | None = None) -> None:
+        """``built`` is a library of ``ascsim c++`` with exported kernels. Later changes of the file do no harm."""
+        directory = tempfile.mkdtemp(prefix="ascsim-library-")
+        weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
+        self._image = load_image(shutil.copy(built, directory))
+        self._timeout = timeout
+        self._declared: dict[str, list[dict[str, Any]]] = {}
+        for kernel in self._image.kernels:
+            self._declared.setdefault(kernel["name"], []).append(kernel)
+        self._kernels = {name: self._kernel(found) for name, found in _callable(self._image).items()}
 
-    def __getattr__(self, name: str) -> CppKernel:
+    def __getattr__(self, name: str) -> Kernel:
         """The kernel of that name.
 
         Raises:
-            AttributeError: the sources define none.
+            NoSuchKernel: there is none that can be called; a :class:`UserError` that lists those that can.
         """
-        found = self.__dict__.get("_kernels", {}).get(name)
+        if name.startswith("__") or "_kernels" not in self.__dict__:
+            raise AttributeError(name)
+        found = self._kernels.get(name)
         if found is None:
-            listed = ", ".join(sorted(self.__dict__.get("_kernels", {}))) or "none"
-            raise AttributeError(f"the sources define no kernel {name} that is no template; they define {listed}")
-        return CppKernel(self._image, found)
+            raise NoSuchKernel(self._why_not(name))
+        return found
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._kernels]
+        return sorted({*super().__dir__(), *self._kernels})
+
+    def __repr__(self) -> str:
+        names = ", ".join(self._kernels) or "no kernels"
+        sources = ", ".join(Path(source).name for source in self._image.sources)
+        return f"<library of {sources} for {self._image.profile}: {names}>"
+
+    def _kernel(self, exported: ExportedKernel) -> Kernel:
+        """The kernel with its parameters' names and spelling, which stand in the source."""
+        count = len(exported.parameters)
+        declared = [d for d in self._declared.get(exported.name, ()) if len(d["parameters"]) == count]
+        written = next((d for d in declared if d["is_defined"]), declared[0] if declared else None)
+        spelled = written["parameters"] if written else [{"type": "?", "name": ""}] * count
+        parameters = tuple(
+            Parameter(text["name"], text["type"], kind) for text, kind in zip(spelled, exported.parameters, strict=True)
+        )
+        return Kernel(self, exported.name, parameters, timeout=self._timeout)
+
+    def _why_not(self, name: str) -> str:
+        """Why a name cannot be called, in a sentence."""
+        callable_ = ", ".join(self._kernels)
+        listed = f" It can call {callable_}." if callable_ else ""
+        found = [d for d in self._declared.get(name, ()) if d["is_defined"]]
+        places = sorted({f"{d['source']}:{d['line']}" for d in found})
+        if any(d["is_template"] for d in found):
+            return (
+                f"{name} ({places[0]}) is a template, which has no code until a program launches it with types, so it "
+                "cannot be called by name. Move its body into an AICORE function template, and write a kernel for each "
+                f"type that calls it.{listed}"
+            )
+        if len(places) > 1:
+            return (
+                f"{name} is the name of several kernels ({', '.join(places)}), so it does not say which one is meant. "
+                f"Give each a name of its own.{listed}"
+            )
+        if places:
+            return (
+                f"{name} ({places[0]}) has no code in this library: an #if leaves it out for "
+                f"{self._image.profile}.{listed}"
+            )
+        files = ", ".join(Path(source).name for source in self._image.sources)
+        if not listed:
+            return f"{files} defines no kernels: a kernel is a function with the word __global__."
+        return f"{files} defines no kernel {name}.{listed}"
+
+
+def _callable(image: Image) -> dict[str, ExportedKernel]:
+    """The kernels that can be called by name, in the source's order; a name that two kernels share is none."""
+    found: dict[str, ExportedKernel] = {}
+    definitions = {(k["name"], k["source"], k["line"]) for k in image.kernels if k["is_defined"]}
+    defined = Counter(name for name, _, _ in definitions)
+    for device in image.devices:
+        exported = list(exported_kernels(ElfFile(image.read(device.side), str(image.path))))
+        times = Counter(kernel.name for kernel in exported)
+        for kernel in exported:
+            if times[kernel.name] == 1 or defined[kernel.name] == 1:
+                found.setdefault(kernel.name, kernel)
+    return {name: found[name] for name in dict.fromkeys(k["name"] for k in image.kernels) if name in found}
 
 
 @dataclass(frozen=True)
-class CppKernel:
-    """A C++ kernel and how it is launched. Index with the number of blocks, then call with arrays and scalars."""
+class Parameter:
+    """A kernel's parameter: its name and type as written, and as the compiler sees it."""
 
-    image: Image
-    description: dict[str, Any]
-    timeout: float | None = None
+    name: str
+    spelling: str
+    type: ParameterType
+
+    def __str__(self) -> str:
+        return f"{self.spelling} {self.name}".strip()
+
+
+@dataclass(frozen=True, repr=False)
+class Kernel:
+    """A compiled kernel and how it is launched. Index with the number of blocks, then call with arrays and scalars.
+
+    A pointer takes a NumPy array of its element type, of any shape and strides, or None (a null pointer); ``void*`` and
+    ``uint8_t*`` (``GM_ADDR``) take arrays of every type. The kernel gets a copy in a block of global memory that holds
+    the elements one after the other; afterwards the array has what the kernel wrote, if it is writeable. One array for
+    two parameters is one block. A number takes a number that fits it, a struct anything of its size that has bytes
+    (``bytes``, a ctypes structure, a NumPy record).
+
+    The kernel runs in a process of its own: if it crashes, the launch has an error, and the arrays are as before.
+    """
+
+    library: Library
+    name: str
+    parameters: tuple[Parameter, ...]
     raise_on_error: bool = True
+    timeout: float | None = None
+    dynamic_ub: int = 0
 
-    def options(self, **changes: Any) -> CppKernel:
-        """The kernel with ``timeout`` (seconds) or ``raise_on_error`` changed."""
+    def options(self, **changes: Any) -> Kernel:
+        """The kernel with ``raise_on_error``, ``timeout`` (seconds) or ``dynamic_ub`` (bytes) changed."""
+        unknown = changes.keys() - {"raise_on_error", "timeout", "dynamic_ub"}
+        if unknown:
+            raise UserError(f"a kernel has the options raise_on_error, timeout and dynamic_ub, not {min(unknown)}")
         return replace(self, **changes)
 
     def __getitem__(self, blocks: int) -> Callable[..., Run]:
@@ -99,74 +237,219 @@ class CppKernel:
         return self._launch(1, args)
 
     @property
-    def name(self) -> str:
-        """The kernel's name."""
-        return self.description["name"]
+    def prototype(self) -> str:
+        """The declaration, without the vendor's words."""
+        return f"void {self.name}({', '.join(map(str, self.parameters))})"
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.prototype}>"
 
     def _launch(self, blocks: int, args: Sequence[Any]) -> Run:
         started = time.perf_counter()
-        profile = profiles.load(self.image.profile)
-        if not 1 <= blocks <= profile.max_blocks:
-            raise UserError(f"a launch has 1 to {profile.max_blocks} blocks, not {blocks}")
-        parameters = self.description["parameters"]
-        if len(parameters) != len(args):
-            names = ", ".join(p["name"] for p in parameters)
-            raise UserError(f"kernel {self.name} takes {len(parameters)} arguments ({names}), not {len(args)}")
-        given = [_argument(self.name, p["type"], p["name"], a) for p, a in zip(parameters, args, strict=True)]
-        copies = [np.ascontiguousarray(g) if isinstance(g, np.ndarray) else g for g in given]
-        named = tuple((p["name"], copy) for p, copy in zip(parameters, copies, strict=True))
-        call = session.Call(self.name, export_name(self.name), blocks, named)
-        outcome = session.run(self.image.path, profile=profile, timeout=self.timeout, call=call)
+        image = self.library._image
+        profile = profiles.load(image.profile)
+        blocks = _blocks(blocks, profile.max_blocks)
+        arguments = self._arguments(args)
+        call = session.Call(self.name, blocks, tuple(arguments.named), self.dynamic_ub, _caller())
+        with _standard_output() as stdout:
+            outcome = session.run(image.path, profile=profile, timeout=self.timeout, stdout=stdout, call=call)
         try:
             run = judge(outcome, self.name, started)
         finally:
             outcome.close()
-        for array, copy in zip(given, copies, strict=True):
-            if isinstance(array, np.ndarray) and array is not copy and array.flags.writeable:
+        if outcome.error is None and _is_inside_kernel(outcome):
+            headline = f"the kernel {self.name} ended the process, with status {outcome.status}"
+            places = (Place("called here", call.caller),)
+            mend = "Return from the kernel instead; a kernel has no process to end."
+            run.diagnostics.insert(0, Diagnostic("H013", Severity.ERROR, headline, places, (), mend))
+        arguments.write_back()
+        return launch.conclude(run, self.raise_on_error)
+
+    def _arguments(self, args: Sequence[Any]) -> _Arguments:
+        """The arguments as the child process gets them.
+
+        Raises:
+            UserError: they do not fit the parameters.
+        """
+        if len(args) != len(self.parameters):
+            count = f"{len(self.parameters)} argument{'s' * (len(self.parameters) != 1)}"
+            raise UserError(f"{self.name} takes {count}, not {len(args)}. The kernel is {self.prototype}.")
+        made = _Arguments([], {})
+        for number, (parameter, value) in enumerate(zip(self.parameters, args, strict=True), start=1):
+            name = parameter.name or f"argument {number}"
+            try:
+                packed = _pack(parameter.type, value)
+            except _Misfit as misfit:
+                raise UserError(f"{self.name}: {name} {misfit}. The kernel is {self.prototype}.") from None
+            made.add(name, packed)
+        return made
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """A launch's arguments by name, and of each array the caller's and the copy that goes to the child process."""
+
+    named: list[tuple[str, np.ndarray | bytes]]
+    copies: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray]]
+
+    def add(self, name: str, value: np.ndarray | bytes) -> None:
+        """Add an argument. The same elements of the same array again are the same copy."""
+        if isinstance(value, np.ndarray):
+            key = (value.__array_interface__["data"][0], value.shape, value.strides, value.dtype)
+            if key not in self.copies:
+                self.copies[key] = value, np.array(value, order="C", copy=True, subok=False)
+            value = self.copies[key][1]
+        self.named.append((name, value))
+
+    def write_back(self) -> None:
+        """Give the caller's arrays what the kernel wrote.
+
+        Arrays that it did not change are left alone: they may overlap others that it did.
+        """
+        for array, copy in self.copies.values():
+            before = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            if array.flags.writeable and not np.array_equal(before, copy.reshape(-1).view(np.uint8)):
                 array[...] = copy
-        if self.raise_on_error and not run.ok:
-            raise KernelError(run)
-        return run
 
 
-def _argument(kernel: str, kind: str, name: str, value: Any) -> np.ndarray | bytes:
-    """What the child gets for a parameter of that C++ type: an array, or a scalar's bytes.
+def _blocks(blocks: Any, limit: int) -> int:
+    try:
+        count = operator.index(blocks)
+    except TypeError:
+        raise UserError(f"kernel[blocks] takes the number of blocks, not {type(blocks).__name__}") from None
+    if not 1 <= count <= limit:
+        raise UserError(f"a launch has 1 to {limit} blocks, not {count}")
+    return count
+
+
+def _caller() -> Site:
+    """The line that launches."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return Site(frame.f_code.co_filename, frame.f_lineno) if frame is not None else Site("")
+
+
+def _is_inside_kernel(outcome: session.Outcome) -> bool:
+    """Whether a block began and did not end."""
+    kinds = outcome.trace.rows["kind"]
+    begun, ended = (np.count_nonzero(kinds == kind) for kind in (Kind.LAUNCH_BEGIN, Kind.LAUNCH_END))
+    return bool(begun > ended)
+
+
+@contextlib.contextmanager
+def _standard_output() -> Iterator[IO[Any] | int]:
+    """Where kernels print: to ``sys.stdout``, also where that is no file (in a notebook, under a redirection)."""
+    sys.stdout.flush()
+    try:
+        descriptor = sys.stdout.fileno()
+    except (AttributeError, OSError):
+        with tempfile.TemporaryFile() as file:
+            yield file
+            file.seek(0)
+            sys.stdout.write(file.read().decode(errors="replace"))
+        return
+    yield descriptor
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# From Python values to arguments
+
+
+class _Misfit(Exception):
+    """Why a value does not fit a parameter; goes on after the parameter's name."""
+
+
+def _pack(kind: ParameterType, value: Any) -> np.ndarray | bytes:
+    """An array for a pointer, else the argument's bytes.
 
     Raises:
-        UserError: the value does not fit the type.
+        _Misfit: the value does not fit.
     """
-    words = kind.replace("const ", "").replace(" const", "").strip()
-    is_pointer = words.endswith("*") or words == "GM_ADDR"
-    pointee = words.removesuffix("*").strip()
-    if is_pointer:
-        if not isinstance(value, np.ndarray):
-            raise UserError(f"{kernel}: {name} is {kind}: give a NumPy array, not {type(value).__name__}")
-        wanted = None if words == "GM_ADDR" or pointee in _ANY_POINTER else _element(pointee)
-        if wanted is not None and dtype(value.dtype).size != wanted.size:
-            raise UserError(f"{kernel}: {name} is {kind}, whose elements have {wanted.size} bytes; the array has "
-                            f"{value.dtype} ({value.dtype.itemsize})")  # fmt: skip
+    if kind.kind is ParameterKind.POINTER:
+        return _pack_array(kind, value)
+    if kind.kind is ParameterKind.BOOL:
+        return _pack_bool(value)
+    if kind.kind is ParameterKind.OBJECT:
+        return _pack_object(kind.size, value)
+    assert kind.dtype is not None
+    return _pack_float(kind.dtype, value) if kind.dtype.kind == "f" else _pack_integer(kind.dtype, value)
+
+
+def _pack_array(kind: ParameterType, value: Any) -> np.ndarray | bytes:
+    if value is None:
+        return bytes(8)
+    if not isinstance(value, np.ndarray):
+        raise _Misfit(f"is a pointer and takes a NumPy array (or None), not {_described(value)}")
+    if value.dtype.hasobject:
+        raise _Misfit("takes an array of numbers, not of Python objects")
+    takes_anything = kind.dtype is u8 or (kind.dtype is None and kind.size == 0)
+    if takes_anything:
         return value
-    scalar = _element(words)
-    if scalar is None:
-        raise UserError(f"{kernel}: {name} is {kind}; from Python, kernels take pointers and numbers")
-    if isinstance(value, np.ndarray) or not isinstance(value, (int, float, np.number, bool)):
-        raise UserError(f"{kernel}: {name} is {kind}: give a number, not {type(value).__name__}")
+    if kind.dtype is None:
+        if value.dtype == np.uint8 or (value.dtype.kind == "V" and value.dtype.itemsize == kind.size):
+            return value
+        raise _Misfit(
+            f"points to items of {kind.size} bytes and takes a structured array of such items, or their bytes as "
+            f"uint8, not an array of {value.dtype}"
+        )
+    if value.dtype != kind.dtype.numpy:
+        wanted = kind.dtype.numpy.name
+        raise _Misfit(f"takes an array of {wanted}, not of {value.dtype}; convert it with .astype({wanted!r})")
+    return value
+
+
+def _pack_bool(value: Any) -> bytes:
+    if isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
+        return bytes([bool(value)])
+    raise _Misfit(f"is a bool and takes True or False, not {_described(value)}")
+
+
+def _pack_integer(kind: DType, value: Any) -> bytes:
+    limits = np.iinfo(kind.numpy)
     try:
-        return np.array([value]).astype(scalar.numpy).tobytes() if scalar.kind == "f" else _whole(value, scalar)
-    except (OverflowError, ValueError) as error:
-        raise UserError(f"{kernel}: {value!r} does not fit {name}, which is {kind}") from error
+        if isinstance(value, np.ndarray):
+            raise TypeError
+        number = int(value) if isinstance(value, np.bool_) else operator.index(value)
+        if limits.min <= number <= limits.max:
+            return number.to_bytes(kind.size, "little", signed=kind.kind == "i")
+    except TypeError:
+        pass
+    allowed = f"{limits.min} to {limits.max}"
+    raise _Misfit(f"is {kind.c_names[0]} and takes a whole number from {allowed}, not {_described(value)}")
 
 
-def _whole(value: Any, kind: DType) -> bytes:
-    if value != int(value):
-        raise ValueError(value)
-    return int(value).to_bytes(kind.size, "little", signed=kind.kind == "i" or value < 0)
-
-
-def _element(spelling: str) -> DType | None:
-    """The element type of a C++ spelling, or None for other types."""
-    bare = spelling.removeprefix("std::")
+def _pack_float(kind: DType, value: Any) -> bytes:
     try:
-        return dtype(_SPELLINGS.get(bare, bare))
-    except ValueError:
-        return None
+        if isinstance(value, (np.ndarray, str, bytes)):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError):
+        raise _Misfit(f"is {kind.c_names[0]} and takes a number, not {_described(value)}") from None
+    with np.errstate(over="ignore"):
+        rounded = np.array(number).astype(kind.numpy)
+    if np.isfinite(number) and not np.isfinite(rounded.astype(np.float64)):
+        raise _Misfit(f"is {kind.c_names[0]}, which does not reach to {number:g}")
+    return rounded.tobytes()
+
+
+def _pack_object(size: int, value: Any) -> bytes:
+    try:
+        packed = memoryview(value).tobytes()
+    except TypeError:
+        packed = b""
+    if len(packed) != size or (isinstance(value, np.ndarray) and value.ndim):
+        kinds = "bytes, a ctypes structure, a NumPy record"
+        raise _Misfit(f"is passed by value and takes {size} bytes ({kinds}), not {_described(value)}")
+    return packed
+
+
+def _described(value: Any) -> str:
+    """A value that does not fit, in a few words."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}"
+    if isinstance(value, (bool, int, float, np.number)):
+        return str(value)
+    if isinstance(value, (bytes, bytearray)):
+        return f"{len(value)} bytes"
+    return "None" if value is None else type(value).__name__

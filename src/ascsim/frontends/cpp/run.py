@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,9 +45,8 @@ def run_file(
         program = file
         if arch and profiles.find(arch).name != load_image(program).profile:
             raise UserError(f"{file} was compiled for {load_image(program).profile}; build it again for {arch}")
-    outcome = session.run(
-        program, arguments, timeout=timeout, trace_directory=trace_directory, output_to_stderr=output_to_stderr
-    )
+    stdout = sys.stderr if output_to_stderr else None
+    outcome = session.run(program, arguments, timeout=timeout, trace_directory=trace_directory, stdout=stdout)
     try:
         return judge(outcome, file.stem, started), 1 if outcome.status is None else outcome.status
     finally:

@@ -14,8 +14,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
@@ -94,34 +95,48 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Call:
-    """A kernel to run without a host program, through its exported function ``symbol``.
+    """A kernel to run without a host program.
 
     ``arguments`` stand in the kernel's order, with their names: contiguous arrays, which go into device memory and hold
-    the results afterwards, and scalars as their bytes.
+    the results afterwards (the same array twice is one block), and anything else as its bytes. ``caller`` is the place
+    in the Python source.
     """
 
     kernel: str
-    symbol: str
     blocks: int
     arguments: tuple[tuple[str, np.ndarray | bytes], ...]
+    dynamic_ub: int
+    caller: Site
 
     def save(self, directory: Path) -> None:
         """Leave the call where the child finds it."""
         described = []
-        for index, (name, value) in enumerate(self.arguments):
+        files = self._files(directory)
+        for name, value in self.arguments:
             if isinstance(value, np.ndarray):
-                value.tofile(directory / f"argument-{index}.bin")
-                described.append({"name": name, "file": f"argument-{index}.bin"})
+                described.append({"name": name, "file": files[id(value)].name})
             else:
                 described.append({"name": name, "bytes": value.hex()})
-        data = {"kernel": self.kernel, "symbol": self.symbol, "blocks": self.blocks, "arguments": described}
+        for value in self._arrays():
+            value.tofile(files[id(value)])
+        data = {
+            "kernel": self.kernel, "blocks": self.blocks, "arguments": described, "dynamic_ub": self.dynamic_ub,
+            "caller": asdict(self.caller),
+        }  # fmt: skip
         (directory / CALL).write_text(json.dumps(data), encoding="utf-8")
 
     def take_results(self, directory: Path) -> None:
         """Read the arrays back that may be written to."""
-        for index, (_, value) in enumerate(self.arguments):
-            if isinstance(value, np.ndarray) and value.flags.writeable:
-                value.reshape(-1).view(np.uint8)[:] = np.fromfile(directory / f"argument-{index}.bin", np.uint8)
+        files = self._files(directory)
+        for value in self._arrays():
+            if value.flags.writeable:
+                value.reshape(-1).view(np.uint8)[:] = np.fromfile(files[id(value)], np.uint8)
+
+    def _arrays(self) -> list[np.ndarray]:
+        return list({id(value): value for _, value in self.arguments if isinstance(value, np.ndarray)}.values())
+
+    def _files(self, directory: Path) -> dict[int, Path]:
+        return {id(value): directory / f"argument-{index}.bin" for index, value in enumerate(self._arrays())}
 
 
 def run(
@@ -131,7 +146,7 @@ def run(
     profile: Profile | None = None,
     timeout: float | None = None,
     trace_directory: Path | None = None,
-    output_to_stderr: bool = False,
+    stdout: IO[Any] | int | None = None,
     call: Call | None = None,
 ) -> Outcome:
     """Run a program that ``ascsim c++`` linked, on this process's standard streams.
@@ -142,7 +157,7 @@ def run(
         profile: the chip; by default the one that it was compiled for.
         timeout: seconds after which it is ended.
         trace_directory: where the trace goes; by default a temporary directory.
-        output_to_stderr: send the program's standard output to this process's standard error.
+        stdout: a file for the program's standard output; by default this process's own.
         call: run this kernel of a library instead of the program's ``main``.
 
     Raises:
@@ -162,7 +177,7 @@ def run(
         sys.executable, "-P", "-m", "ascsim.frontends.cpp.child", str(directory), chip.name, str(library),
         str(program.absolute()), *arguments,
     ]  # fmt: skip
-    process = subprocess.Popen(command, stdout=sys.stderr if output_to_stderr else None)
+    process = subprocess.Popen(command, stdout=stdout)
     timed_out = _wait(process, timeout)
     status = process.returncode
     if call is not None:
@@ -242,7 +257,7 @@ def _error(program: Path, directory: Path, trace: Trace, status: int, timeout: f
     places, notes = _where(directory, trace, crash)
     if timeout is not None:
         headline = f"{program.name} did not end within {timeout:g} s"
-        mend = "Look for a loop that does not end, or allow more time with --timeout."
+        mend = "Look for a loop that does not end, or allow more time (--timeout; from Python, timeout=)."
         return Diagnostic("H011", Severity.ERROR, headline, places, notes, mend)
     number = signal.Signals(-status)
     meaning = _MEANINGS.get(number, "it was ended by a signal")

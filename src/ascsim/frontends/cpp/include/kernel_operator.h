@@ -2,6 +2,8 @@
 #pragma once
 #include "c_api/asc_simd.h"
 
+#define GM_ADDR __gm__ uint8_t*
+
 namespace AscendC {
 
 ASCSIM_INLINE int64_t GetBlockIdx() { return block_idx; }
