@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.machine.dtypes import DTYPES, DType
 from ascsim.machine.layout import box_shape
-from ascsim.machine.operands import GlobalTensor, MReg, Pointer, Tile, VReg
+from ascsim.machine.operands import NO_ADDRESS, GlobalTensor, MReg, Pointer, Tile, VReg
 from ascsim.machine.words import BLayout, SLayout, Space
 from ascsim.profiles import Profile
 
@@ -339,9 +339,15 @@ def _misshapen(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamesp
                 yield _change(call, name, cols=tile.cols + 1)
 
 
+def _unassigned(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    for name, tile in vars(call).items():
+        if isinstance(tile, Tile):
+            yield _change(call, name, address=NO_ADDRESS)
+
+
 STANDING: tuple[Rule, ...] = (
     Rule("L013", "every tile is well formed", _well_formed, breaks=_misshapen,
          mend="Round the tile up to whole 32-byte blocks (or boxes) and set its valid region."),
-    Rule("L010", "every tile has an address", _assigned,
+    Rule("L010", "every tile has an address", _assigned, breaks=_unassigned,
          mend="Bind it with TASSIGN (tassign, alloc_tile addr=) before its first use."),
 )  # fmt: skip

@@ -190,7 +190,8 @@ def stride_in_ub(stride: str) -> Rule:
 
     return finding(
         "COPY-4", "from burst to burst in UB it is a multiple of 32 bytes, or the length of a burst", test,
-        breaks=breaks, why="UB is written in 32-byte blocks; the page allows no other stride.", mend="Round the stride up.",
+        breaks=breaks, why="UB is written in 32-byte blocks; the page allows no other stride.",
+        mend="Round the stride up.",
     )  # fmt: skip
 
 
@@ -574,7 +575,7 @@ _TO_GM_STRIDES = (
     Scalar("dst_stride", u64, doc="bytes from the head of a burst to the head of the next"),
     Scalar("src_stride", u32, doc="the same in UB"),
 )
-_NARROW = narrowed("n_burst", "len_burst", "src_stride", "dst_stride")
+_NARROW = narrowed("len_burst", "src_stride", "dst_stride")
 
 
 def _a5(name: str, cpp: str, way: _A5Copy, pipe: Pipe, doc: str, **record: Any) -> None:

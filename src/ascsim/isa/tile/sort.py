@@ -270,7 +270,7 @@ def _few_indices(definition: Definition, call: SimpleNamespace, profile: Profile
 
 
 def _with_few_indices(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
-    yield SimpleNamespace(**{**vars(call), "idx": replace(call.idx, valid_cols=call.idx.valid_cols - 1)})
+    yield SimpleNamespace(**{**vars(call), "idx": replace(call.idx, valid_cols=call.src.valid_cols - 1)})
 
 
 def _other_rows(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:

@@ -51,6 +51,7 @@ CUSTOM_PAD = 1 << 32
 _PLAIN_TYPES = (i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32)
 _ALL_TYPES = (*_PLAIN_TYPES, f8e4m3, f8e5m2, f8e8m0, hif8)
 _PACKED = (f4e2m1x2, f4e1m2x2, i4x2)
+_TYPES = {"a2a3": _PLAIN_TYPES, "a5": (*_ALL_TYPES, *_PACKED[:2]), "cpu": (*_ALL_TYPES, *_PACKED)}
 
 
 class AtomicType(IntEnum):
@@ -136,7 +137,8 @@ def _implemented(tile: str, view: str) -> Rule:
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
         yield _with(call, tile, space=Space.L1)
-        yield _with(call, tile, dtype=i4x2)
+        if profile.name != "a2a3":
+            yield _with(call, tile, dtype=f4e2m1x2)
         yield _with(call, view, layout=NZ)
 
     said = "the tile lies in UB, ND or DN, its elements at least a byte wide"
@@ -256,8 +258,8 @@ class TLoad:
 
     operands = (Out("dst"), In("src", Sort.GLOBAL, doc="a view of global memory, five dimensions with strides"))
     rules = (
+        dtype("dst", **_TYPES),
         _implemented("dst", "src"),
-        dtype("dst", a2a3=_PLAIN_TYPES, a5=_ALL_TYPES, cpu=_ALL_TYPES),
         _same_size("dst", "src"),
         _same_layout("dst", "src", single_line=False),
         _same_shape("dst", "src"),
@@ -329,8 +331,8 @@ class TStore:
         Choice("phase", STPhase, optional=True, default=STPhase.Unspecified, doc="has no effect on vector tiles"),
     )  # fmt: skip
     rules = (
+        dtype("src", **_TYPES),
         _implemented("src", "dst"),
-        dtype("src", a2a3=_PLAIN_TYPES, a5=_ALL_TYPES, cpu=_ALL_TYPES),
         _same_size("src", "dst"),
         _same_layout("src", "dst", single_line=True),
         _same_shape("src", "dst"),

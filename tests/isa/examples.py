@@ -1,0 +1,107 @@
+"""A legal call of any instruction, found from its operand records alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from ascsim import profiles
+from ascsim.diagnostics import Refused
+from ascsim.isa.definition import Definition, Operand, RegisterInstruction, Sort
+from ascsim.machine.dtypes import DTYPES, DType, f16, f32, u32
+from ascsim.machine.operands import GlobalTensor, MReg, Pointer, Tile, VReg
+from ascsim.machine.words import Pipe
+
+ROWS, COLS = 4, 64
+"""Valid rows and columns; a tile has 32 rows, so that it may be turned column-major."""
+_SCALARS = (1, 32, 0)
+_STEP = 32768
+
+
+@cache
+def example(definition: Definition, profile_name: str) -> SimpleNamespace:
+    """A call that the profile takes without a finding; tiles and buffers lie apart.
+
+    Raises:
+        LookupError: none of those tried is one.
+    """
+    profile = profiles.load(profile_name)
+    for call in _attempts(definition):
+        try:
+            if not issuable(definition).check(profile, arguments(definition, call)):
+                return call
+        except Refused:
+            continue
+    raise LookupError(f"no legal call of {definition.title} on {profile_name} was found")
+
+
+def arguments(definition: Definition, call: SimpleNamespace) -> tuple[Any, ...]:
+    """The operands of a call, in order."""
+    return tuple(getattr(call, o.name) for o in definition.inputs)
+
+
+def issuable(definition: Definition) -> Any:
+    """What the machine issues: register instructions for their first types."""
+    return definition.bind(**definition.variants[0]) if isinstance(definition, RegisterInstruction) else definition
+
+
+def _attempts(definition: Definition) -> Iterator[SimpleNamespace]:
+    """Calls with ever other types, widths and numbers."""
+    choices = [_values(definition, o, number) for number, o in enumerate(definition.inputs)]
+    tiles = [number for number, o in enumerate(definition.inputs) if o.sort in (Sort.TILE, Sort.GLOBAL)]
+    names = [o.name for o in definition.inputs]
+    if not tiles:
+        for values in itertools.product(*choices):
+            yield SimpleNamespace(**dict(zip(names, values, strict=True)))
+        return
+    others = itertools.product(*(c for n, c in enumerate(choices) if n not in tiles))
+    for rest in list(others):
+        for kinds in _tile_types(len(tiles)):
+            for columns in itertools.product((COLS, 2 * COLS, 4 * COLS, COLS // 2), repeat=min(len(tiles), 2)):
+                made = iter(
+                    _tile(definition.inputs[n], n, kind, width)
+                    for n, kind, width in itertools.zip_longest(tiles, kinds, columns, fillvalue=COLS)
+                )
+                left = iter(rest)
+                values = [next(made) if n in tiles else next(left) for n in range(len(names))]
+                yield SimpleNamespace(**dict(zip(names, values, strict=True)))
+
+
+def _tile_types(count: int) -> Iterator[Sequence[DType]]:
+    for kind in DTYPES.values():
+        yield [kind] * count
+    for first, second in itertools.product((f32, f16), DTYPES.values()):
+        yield [first] * 2 + [second] * (count - 2)
+
+
+def _tile(operand: Operand, number: int, kind: Any, columns: Any) -> Tile | GlobalTensor | None:
+    if operand.optional:
+        return None
+    if operand.sort is Sort.GLOBAL:
+        return GlobalTensor(kind, number * _STEP, (1, 1, 1, ROWS, COLS), (0, 0, 0, COLS, 1), name=operand.name)
+    return Tile(kind, 32, columns, ROWS, columns, number * _STEP, name=operand.name)
+
+
+def _values(definition: Definition, operand: Operand, number: int) -> list[Any]:
+    variants = getattr(definition, "variants", ({},))
+    types: dict[str, DType] = variants[0] if variants else {}
+    kind = types.get(operand.dtype, f32) if isinstance(operand.dtype, str) else operand.dtype
+    if operand.optional:
+        return [operand.default]
+    match operand.sort:
+        case Sort.POINTER:
+            return [Pointer(operand.space, number * _STEP, kind, operand.name)]
+        case Sort.VREG:
+            return [VReg(kind or u32)]
+        case Sort.MREG:
+            return [MReg()]
+        case Sort.SCALAR:
+            return list(_SCALARS)
+        case Sort.ENUM:
+            if operand.enum is Pipe:
+                return [Pipe.MTE2, Pipe.MTE3, Pipe.V]
+            return [0] if operand.enum in (int, None) else list(operand.enum)[:1]  # type: ignore[call-overload]
+    return [None]
