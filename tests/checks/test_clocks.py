@@ -28,7 +28,7 @@ def found(builder: Builder, profile: str, repair: bool = True, compile: bool = F
 
 
 @pytest.mark.parametrize("profile", profiles.NAMES)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(ops=programs())
 def test_agrees_with_the_reference(profile: str, ops: list[Op]) -> None:
     wanted = Reference(ops, profiles.load(profile).ordered_pipes).newest()
@@ -36,7 +36,7 @@ def test_agrees_with_the_reference(profile: str, ops: list[Op]) -> None:
 
 
 @pytest.mark.parametrize("profile", ["a2a3", "a5"])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(ops=programs())
 def test_each_finding_is_a_race_and_mending_them_leaves_none(profile: str, ops: list[Op]) -> None:
     ordered = profiles.load(profile).ordered_pipes

@@ -79,8 +79,8 @@ class State(NamedTuple):
     """What the loop keeps: made outside, because compiled code that owns no array is several times faster.
 
     ``last`` is the newest stamp of each pipe, ``seen`` the pipes by it, newest first. ``knowledge`` is what a set
-    carries and what a wait's pipe knows after it, by flag operation; ``newest_wait``, ``wait_before`` and ``wait_at``
-    (positions) chain the waits of each pipe.
+    carries and what a wait's pipe knows after it, by flag operation, and then by waits that were supposed;
+    ``newest_wait``, ``wait_before`` and ``wait_at`` (positions) chain the waits of each pipe.
     """
 
     clock: Any
@@ -92,9 +92,10 @@ class State(NamedTuple):
     wait_before: Any
 
 
-def new_state(pipes: int, flags: int) -> State:
-    """Room for so many pipes and flag operations."""
-    shapes = ((pipes, pipes), pipes, pipes, pipes, (flags + 1, pipes), flags + 1, flags + 1)
+def new_state(pipes: int, flags: int, supposed: int = 1 << 14) -> State:
+    """Room for so many pipes, flag operations, and waits that the loop supposes (beyond that it forgets them)."""
+    waits = flags + supposed
+    shapes = ((pipes, pipes), pipes, pipes, pipes, (waits, pipes), waits, waits)
     return State._make([np.zeros(shape, np.int64) for shape in shapes])
 
 
@@ -296,8 +297,11 @@ def _examine(
     rows: Any, first: Any, accesses: Any, cluster: Any, masks: Any, order: Any, previous: Any, places: Any,
     written: Any, read: Any, hits: Any, row: int, other: int, known: int,
 ) -> int:  # fmt: skip
-    """Record the conflicts of a row with what ``other`` did after stamp ``known``; the newest stamp of one, or 0."""
-    found = 0
+    """Record the conflicts of a row with what ``other`` did after stamp ``known``; the newest stamp of one, or 0.
+
+    Two operands of a row that meet one earlier row in the same way are one conflict.
+    """
+    found = raw = war = waw = 0
     for a in range(first[row], first[row + 1]):
         access = accesses[a]
         place = _place_of(access, places, cluster, a)
@@ -312,9 +316,16 @@ def _examine(
                 continue
             stamp, b = _witness(first, accesses, masks, order, previous, access, newest, known, mode, hits.tally)
             if stamp:
-                kind = RAW if not writes else WAW if mode == _WRITE else WAR
-                _record(rows, hits, kind, a, b, row, order[stamp - 1])
                 found = max(found, stamp)
+                if not writes and stamp != raw:
+                    raw = stamp
+                    _record(rows, hits, RAW, a, b, row, order[stamp - 1])
+                elif writes and mode == _WRITE and stamp != waw:
+                    waw = stamp
+                    _record(rows, hits, WAW, a, b, row, order[stamp - 1])
+                elif writes and mode == _READ and stamp != war:
+                    war = stamp
+                    _record(rows, hits, WAR, a, b, row, order[stamp - 1])
     return found
 
 
@@ -350,7 +361,7 @@ def find_hazards(
     pipes = len(ordered)
     clock, last, seen, newest_wait = state.clock, state.last, state.seen, state.newest_wait
     knowledge, wait_at, wait_before = state.knowledge, state.wait_at, state.wait_before
-    flag = -1
+    flag, supposed = -1, len(partner)
     for core in range(len(starts) - 1):
         clock[:] = starts[core]
         last[:] = 0
@@ -384,6 +395,11 @@ def find_hazards(
                         if wait >= 0:
                             _join(clock, pipe, knowledge, wait)
                     clock[pipe, other] = max(clock[pipe, other], found)
+                    if supposed < len(wait_at):
+                        _keep(knowledge, supposed, clock, pipe)
+                        wait_at[supposed], wait_before[supposed] = position, newest_wait[pipe]
+                        newest_wait[pipe] = supposed
+                        supposed += 1
                     if pipe == _PIPE_S:
                         for each in range(pipes):
                             _join(clock, each, clock, _PIPE_S)

@@ -169,10 +169,12 @@ class Context:
         """The row's pipe as kernels write it."""
         return pipe_name(int(self.trace.rows["pipe"][row]))
 
-    def where(self, row: int) -> str:
-        """The row's site, or its instruction where no site is known: for sentences."""
-        site = self.site(row)
-        return str(site) if site else self.name(self.root(row))
+    def where(self, row: int, beside: int) -> str:
+        """Where a row is, for a sentence about row ``beside``: its line, with the path where that is another one."""
+        site, other = self.site(row), self.site(beside)
+        if site is None:
+            return self.name(self.root(row))
+        return f"line {site.line}" if site.line and other and other.path == site.path else str(site)
 
     def step(self, row: int) -> str:
         """A note on the step of an expansion that a row is; empty for an instruction as written."""

@@ -273,34 +273,14 @@ def _mend(context: Context, row: int, earlier_row: int) -> _Mend:
     """The call to add or to move so that ``earlier_row`` is complete before ``row``."""
     rows, calls, flags = context.trace.rows, calls_of(context.trace), context.flags
     source, target = int(rows["pipe"][earlier_row]), int(rows["pipe"][row])
-    before, after = f"before {context.where(row)}", f"after {context.where(earlier_row)}"
+    before, after = f"before {context.where(row, row)}", f"after {context.where(earlier_row, row)}"
     if source == target:
         return _Mend(f"Add {calls.barrier(source)} {before}.")
     begin, end = int(context.positions(earlier_row)), int(context.positions(row))
     core = int(context.cores_of(row))
-    pair = flags.between(core, source, target)
-    sets = [n for n in pair.tolist() if flags.is_set[n]]
-    for number in sets:
-        at, event = int(flags.position[number]), int(flags.event[number])
-        partner = int(flags.partner[number])
-        wait = int(flags.position[partner]) if partner >= 0 else -1
-        setter = int(flags.row[number])
-        if begin < at < end and partner < 0:
-            return _Mend(
-                f"Add {calls.wait(source, target, event)} {before}.",
-                (f"the flag that {context.where(setter)} sets for {pipe_name(target)} is never waited for",), (setter,),
-            )  # fmt: skip
-        if begin < at < end < wait:
-            late = context.where(int(flags.row[partner]))
-            return _Mend(
-                f"Move {calls.wait(source, target, event)} from {late} to {before}.",
-                (f"the flag that {context.where(setter)} sets is waited for too late, at {late}",),
-            )  # fmt: skip
-        if at < begin < wait < end:
-            return _Mend(
-                f"Move {calls.set(source, target, event)} from {context.where(setter)} to {after}.",
-                (f"the flag that {pipe_name(target)} waits for is set too early, at {context.where(setter)}",),
-            )  # fmt: skip
+    mend = _misplaced(context, flags.between(core, source, target), begin, end, before, after)
+    if mend is not None:
+        return mend
     event, spare = _free_event(context, core, source, target)
     names = f"{pipe_name(source)} to {pipe_name(target)}"
     notes = [] if spare else [f"all event ids from {names} are in use: one must be used again"]
@@ -315,6 +295,42 @@ def _mend(context: Context, row: int, earlier_row: int) -> _Mend:
         notes.append(f"in between, {pipe_name(target)} waits for {strangers} only: that does not order {names}")
     add = f"Add {calls.set(source, target, event)} {after} and {calls.wait(source, target, event)} {before}."
     return _Mend(add, tuple(notes))
+
+
+def _misplaced(
+    context: Context, pair: np.ndarray, begin: int, end: int, before: str, after: str
+) -> _Mend | None:  # fmt: skip
+    """What to do about a flag of the pair that was meant to order two positions and does not.
+
+    It lacks its wait, or one of its calls stands in the wrong place.
+    """
+    flags, calls = context.flags, calls_of(context.trace)
+    row = int(context.visit.order[end])
+    sets = pair[flags.is_set[pair]]
+    at, partner = flags.position[sets], flags.partner[sets]
+    wait = np.where(partner >= 0, flags.position[partner], -1)
+    between = (begin < at) & (at < end)
+    for kind, fits in (
+        ("lonely", between & (wait < 0)),
+        ("late", between & (wait > end)),
+        ("early", (at < begin) & (begin < wait) & (wait < end)),
+    ):
+        if not fits.any():
+            continue
+        number = int(sets[np.flatnonzero(fits)[-1]])
+        flag = int(flags.source[number]), int(flags.target[number]), int(flags.event[number])
+        setter = int(flags.row[number])
+        here, target = context.where(setter, row), pipe_name(flag[1])
+        if kind == "lonely":
+            note = f"the flag that {here} sets for {target} is never waited for"
+            return _Mend(f"Add {calls.wait(*flag)} {before}.", (note,), (setter,))
+        if kind == "late":
+            there = context.where(int(flags.row[flags.partner[number]]), row)
+            note = f"the flag that {here} sets is waited for too late, at {there}"
+            return _Mend(f"Move {calls.wait(*flag)} from {there} to {before}.", (note,))
+        note = f"the flag that {target} waits for is set too early, at {here}"
+        return _Mend(f"Move {calls.set(*flag)} from {here} to {after}.", (note,))
+    return None
 
 
 def _free_event(context: Context, core: int, source: int, target: int) -> tuple[int, bool]:

@@ -10,7 +10,9 @@ import numpy as np
 from ascsim.checks.calls import calls_of
 from ascsim.checks.context import Context, Found, pipe_name
 from ascsim.checks.flags import Flags
+from ascsim.checks.spans import Intervals, common, touched
 from ascsim.diagnostics import CATALOGUE, Severity
+from ascsim.machine.trace import Mode, Trace
 
 WAIT_WITHOUT_SET = CATALOGUE.add(
     "S001", Severity.ERROR, "A wait without its set",
@@ -67,7 +69,7 @@ def check(context: Context) -> Iterator[Found]:
     flags = context.flags
     lonely = flags.partner < 0
     late = ~flags.is_set & (flags.partner > np.arange(len(flags.partner)))
-    yield from _each(context, flags, np.flatnonzero(lonely & ~flags.is_set), _wait_without_set)
+    yield from _each(context, flags, np.flatnonzero(lonely & ~flags.is_set), _wait_without_set, by_flag=True)
     yield from _each(context, flags, np.flatnonzero(late), _wait_before_set)
     doubled = np.flatnonzero(flags.doubled)
     yield from _each(context, flags, doubled, _set_twice)
@@ -88,17 +90,15 @@ def _line(context: Context, flags: Flags, number: int) -> tuple[int, ...]:
 _Tell = Callable[[Context, Flags, int], Found]
 
 
-def _each(context: Context, flags: Flags, numbers: np.ndarray, tell: _Tell) -> Iterator[Found]:
-    """One finding for each source site, pipe pair and event, counted."""
+def _each(
+    context: Context, flags: Flags, numbers: np.ndarray, tell: _Tell, by_flag: bool = False
+) -> Iterator[Found]:  # fmt: skip
+    """One finding for each source site and flag, counted; ``by_flag``: one for each flag of a launch."""
     if not len(numbers):
         return
     roots = context.roots(flags.row[numbers])
-    keys = np.stack(
-        [
-            context.trace.rows["site"][roots].astype(np.int64),
-            flags.source[numbers], flags.target[numbers], flags.event[numbers],
-        ]
-    )  # fmt: skip
+    place = context.visit.launch[flags.core[numbers]] if by_flag else context.trace.rows["site"][roots].astype(np.int64)
+    keys = np.stack([place, flags.source[numbers], flags.target[numbers], flags.event[numbers]])
     _, first, count = np.unique(keys, axis=1, return_index=True, return_counts=True)
     for index in np.argsort(first):
         found = tell(context, flags, int(numbers[first[index]]))
@@ -118,20 +118,63 @@ def _wait_without_set(context: Context, flags: Flags, number: int) -> Found:
     calls = calls_of(context.trace)
     row = int(flags.row[number])
     hints = []
-    for other in _unpaired_sets(flags, int(flags.core[number])):
+    for other in _unpaired_sets(flags, int(flags.core[number]))[:100]:
         s, t, e = _of(flags, other)
-        where = context.where(int(flags.row[other]))
+        where = context.where(int(flags.row[other]), row)
         if e == event and (s, t) != (source, target):
             hints.append(f"the event is set for another pair of pipes, {_name(s, t, e)}, at {where}")
         elif (s, t) == (source, target):
             hints.append(f"the pair has a set of another event id, EVENT_ID{e}, at {where}")
+    work = _work_waited_for(context, flags, number)
+    after = "before it: it waits for nothing that comes first, so once, before the loop if it is in one"
+    if work is not None:
+        after = f"after {context.where(work, row)}"
     return Found(
         "S001", Severity.ERROR,
         f"wait without set: {pipe_name(target)} waits for ever for the flag from {_name(source, target, event)}",
         (row,), (f"{pipe_name(target)} waits",), tuple(dict.fromkeys(hints))[:3],
-        f"Add {calls.set(source, target, event)} before it, after the work on {pipe_name(source)} that it waits for.",
-        key=(source, target, event),
+        f"Add {calls.set(source, target, event)} {after}.", key=(source, target, event),
     )  # fmt: skip
+
+
+def _work_waited_for(context: Context, flags: Flags, number: int, limit: int = 64) -> int | None:
+    """The last instruction of the source pipe before a wait that shares bytes with what the target pipe does after it.
+
+    That is what comes before the target's next wait for the same pipe; ``limit`` rows are looked at on either side.
+    """
+    visit, core, trace = context.visit, int(flags.core[number]), context.trace
+    source, target, at = int(flags.source[number]), int(flags.target[number]), int(flags.position[number])
+    pair = flags.between(core, source, target)
+    next_waits = flags.position[pair[~flags.is_set[pair] & (flags.position[pair] > at)]]
+    end = int(next_waits[0]) if len(next_waits) else int(visit.starts[core + 1])
+    before = _instructions(context, visit.order[visit.starts[core] : at], source)[::-1][:limit]
+    needs = [_bytes(trace, row) for row in _instructions(context, visit.order[at:end], target)[:limit].tolist()]
+    for row in before.tolist():
+        if any(_conflict(_bytes(trace, row), other) for other in needs):
+            return row
+    return None
+
+
+def _instructions(context: Context, rows: np.ndarray, pipe: int) -> np.ndarray:
+    table = context.trace.rows
+    return rows[(table["pipe"][rows] == pipe) & (table["n_access"][rows] > 0)]
+
+
+_Touched = list[tuple[int, int, Intervals]]
+"""(space, mode, bytes) of each access of a row."""
+
+
+def _conflict(some: _Touched, others: _Touched) -> bool:
+    return any(
+        space == other_space and Mode.WRITE in (mode, other_mode) and bool(common(mine, theirs))
+        for space, mode, mine in some
+        for other_space, other_mode, theirs in others
+    )
+
+
+def _bytes(trace: Trace, row: int) -> _Touched:
+    numbers = range(int(trace.first_access[row]), int(trace.first_access[row + 1]))
+    return [(int(trace.accesses["space"][n]), int(trace.accesses["mode"][n]), touched(trace, n)) for n in numbers]
 
 
 def _unpaired_sets(flags: Flags, core: int) -> list[int]:
@@ -148,7 +191,8 @@ def _wait_before_set(context: Context, flags: Flags, number: int) -> Found:
         f"wait before set: {pipe_name(target)} waits for the flag from {_name(source, target, event)}, set only later",
         (row, setter), (f"{pipe_name(target)} waits", f"{pipe_name(source)} sets the flag"),
         ("instructions are carried out in program order here: the results shown are not the chip's",),
-        f"Move {calls.set(source, target, event)} from {context.where(setter)} to before {context.where(row)}.",
+        f"Move {calls.set(source, target, event)} from {context.where(setter, row)} to before "
+        f"{context.where(row, row)}.",
         key=(source, target, event),
     )  # fmt: skip
 

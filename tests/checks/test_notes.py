@@ -1,0 +1,51 @@
+"""Findings that rules made as the instruction was issued."""
+
+from __future__ import annotations
+
+from ascsim.diagnostics import Severity
+from checks.builder import Builder, V
+
+
+def finding(builder: Builder, row: int, **more: object) -> None:
+    """Note a finding as the machine does."""
+    note = {
+        "row": row, "site": 1, "code": "TSORT32-1", "severity": "error",
+        "headline": "TSORT32: dst has 64 columns, needs 128", "notes": ["each value becomes a pair", ""],
+        "mend": "Give dst 128 columns.",
+    }  # fmt: skip
+    builder.note("finding", **(note | more))
+
+
+def test_a_finding_has_the_instruction_s_name_and_site() -> None:
+    builder = Builder()
+    finding(builder, builder.op(V, "TSORT32", line=12))
+    (found,) = builder.run()
+    assert (found.code, found.severity, found.count) == ("TSORT32-1", Severity.ERROR, 1)
+    assert found.headline == "TSORT32: dst has 64 columns, needs 128"
+    assert [(place.what, str(place.site)) for place in found.places] == [("TSORT32", "kernel.cpp:12")]
+    assert found.notes == ("each value becomes a pair",)
+    assert found.mend == "Give dst 128 columns."
+
+
+def test_a_loop_is_one_finding() -> None:
+    builder = Builder()
+    for _ in range(10):
+        finding(builder, builder.op(V, "TSORT32", line=12), severity="warning")
+    finding(builder, builder.op(V, "TSORT32", line=13))
+    assert [(d.severity, d.count) for d in builder.run()] == [(Severity.WARNING, 10), (Severity.ERROR, 1)]
+
+
+def test_a_step_speaks_of_its_instruction() -> None:
+    builder = Builder()
+    root = builder.op(V, "TSORT32", line=12)
+    finding(builder, builder.op(V, "vbitsort", line=12, parent=root))
+    (found,) = builder.run()
+    assert found.places[0].what == "TSORT32"
+
+
+def test_a_finding_without_a_row() -> None:
+    builder = Builder()
+    finding(builder, -1)
+    finding(builder, 99)
+    (found,) = builder.run()
+    assert (found.places, found.count) == ((), 2)

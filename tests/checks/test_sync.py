@@ -1,0 +1,166 @@
+"""Flags that do not pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ascsim.diagnostics import Severity
+from checks.builder import MTE2, MTE3, Builder, S, V, gm
+
+
+def test_pairs_in_turn_are_silent() -> None:
+    builder = Builder()
+    for _ in range(3):
+        for event in range(8):
+            builder.sync(MTE2, V)
+            builder.set(MTE2, V, event)
+            builder.wait(MTE2, V, event)
+    assert builder.run() == []
+
+
+def test_a_wait_without_its_set() -> None:
+    builder = Builder()
+    builder.op(MTE2, "TLOAD", [gm(0)], [0], line=1)
+    builder.wait(MTE2, V, 0, line=2)
+    builder.op(V, "TADD", [0], [512], line=3)
+    (found,) = builder.run()
+    assert (found.code, found.severity) == ("S001", Severity.ERROR)
+    assert found.headline == (
+        "wait without set: PIPE_V waits for ever for the flag from PIPE_MTE2 to PIPE_V, EVENT_ID0"
+    )
+    assert [str(place.site) for place in found.places] == ["kernel.cpp:2"]
+    assert found.mend == "Add set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0) after line 1."
+
+
+def test_a_first_wait_of_a_loop_needs_a_set_before_it() -> None:
+    builder = Builder()
+    for _ in range(3):
+        builder.wait(V, MTE2, 0, line=1)
+        builder.op(MTE2, "TLOAD", [gm(0)], [0], line=2)
+        builder.sync(MTE2, V)
+        builder.op(V, "TADD", [0], [512], line=5)
+        builder.set(V, MTE2, 0, line=6)
+    builder.wait(V, MTE2, 0, line=7)
+    (found,) = builder.run("a5")
+    assert found.code == "S001"
+    assert "before the loop" in found.mend
+
+
+def test_waits_without_set_of_one_flag_are_one_finding() -> None:
+    builder = Builder()
+    for line in (1, 2, 3):
+        builder.wait(MTE2, V, 0, line=line)
+    (found,) = builder.run()
+    assert (found.code, found.count) == ("S001", 3)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "event", "hint"),
+    [
+        (MTE2, MTE3, 0, "the event is set for another pair of pipes, PIPE_MTE2 to PIPE_MTE3, EVENT_ID0, at line 1"),
+        (V, MTE2, 0, "the event is set for another pair of pipes, PIPE_V to PIPE_MTE2, EVENT_ID0, at line 1"),
+        (MTE2, V, 1, "the pair has a set of another event id, EVENT_ID1, at line 1"),
+    ],
+)
+def test_a_set_of_another_pair_or_id_is_pointed_at(source: int, target: int, event: int, hint: str) -> None:
+    builder = Builder()
+    builder.set(source, target, event, line=1)
+    builder.wait(MTE2, V, 0, line=2)
+    found = {d.code: d for d in builder.run()}
+    assert set(found) == {"S001", "S003"}
+    assert found["S001"].notes == (hint,)
+
+
+def test_a_wait_that_stands_before_its_set() -> None:
+    builder = Builder()
+    builder.wait(MTE2, V, 0, line=1)
+    builder.op(V, "TADD", [0], [512], line=2)
+    builder.op(MTE2, "TLOAD", [gm(0)], [4096], line=3)
+    builder.set(MTE2, V, 0, line=4)
+    (found,) = builder.run()
+    assert (found.code, found.severity) == ("S002", Severity.ERROR)
+    assert [str(place.site) for place in found.places] == ["kernel.cpp:1", "kernel.cpp:4"]
+    assert found.mend == "Move set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0) from line 4 to before line 1."
+
+
+def test_a_set_without_its_wait() -> None:
+    builder = Builder()
+    builder.set(MTE2, V, 5, line=1)
+    (found,) = builder.run()
+    assert (found.code, found.severity) == ("S003", Severity.ERROR)
+    assert "wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID5)" in found.mend
+
+
+def test_a_flag_of_one_core_is_not_the_other_s() -> None:
+    builder = Builder()
+    for builder.core in (0, 1):
+        builder.launch(1, blocks=2)
+        if builder.core == 0:
+            builder.set(MTE2, V, line=1)
+        else:
+            builder.wait(MTE2, V, line=2)
+        builder.end(1)
+    assert sorted(builder.codes()) == ["S001", "S003"]
+
+
+def test_a_flag_does_not_outlive_its_launch() -> None:
+    builder = Builder()
+    builder.launch(1)
+    builder.set(MTE2, V, line=1)
+    builder.end(1)
+    builder.launch(2)
+    builder.wait(MTE2, V, line=2)
+    builder.end(2)
+    assert sorted(builder.codes()) == ["S001", "S003"]
+
+
+def test_a_flag_set_twice() -> None:
+    builder = Builder()
+    builder.set(MTE2, V, 0, line=1)
+    builder.set(MTE2, V, 0, line=2)
+    builder.wait(MTE2, V, 0, line=3)
+    (found,) = builder.run()
+    assert (found.code, found.severity) == ("S004", Severity.ERROR)
+    assert [str(place.site) for place in found.places] == ["kernel.cpp:2", "kernel.cpp:1"]
+
+
+def test_sets_and_waits_that_count_are_told_once() -> None:
+    builder = Builder()
+    builder.set(MTE2, V, 0, line=1)
+    builder.set(MTE2, V, 0, line=2)
+    builder.wait(MTE2, V, 0, line=3)
+    builder.wait(MTE2, V, 0, line=4)
+    assert builder.codes() == ["S004"]
+
+
+def test_a_loop_of_sets_is_one_finding() -> None:
+    builder = Builder()
+    for _ in range(100):
+        builder.set(S, V, 0, line=1)
+    (found,) = builder.run()
+    assert (found.code, found.count) == ("S004", 99)
+
+
+def stop_by_fault(builder: Builder) -> None:
+    builder.note("fault", row=1, site=0, message="too far")
+
+
+def stop_by_refusal(builder: Builder) -> None:
+    builder.note("refused", row=1)
+
+
+def stop_by_crash(builder: Builder) -> None:
+    """Nothing more comes: the launch has no end."""
+
+
+@pytest.mark.parametrize("stop", [stop_by_fault, stop_by_refusal, stop_by_crash])
+def test_a_run_cut_short_left_its_flags_innocently(stop: Callable[[Builder], None]) -> None:
+    builder = Builder()
+    builder.launch(1)
+    builder.set(MTE2, MTE3, line=1)
+    stop(builder)
+    if stop is not stop_by_crash:
+        builder.end(1)
+    assert builder.run() == []
