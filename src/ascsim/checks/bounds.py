@@ -68,7 +68,6 @@ class _Suspects(NamedTuple):
     outside: np.ndarray
     misaligned: np.ndarray
     beyond_tile: np.ndarray
-    in_gm: np.ndarray
 
 
 def check(context: Context) -> Iterator[Found]:
@@ -81,7 +80,7 @@ def check(context: Context) -> Iterator[Found]:
     yield from _each(context, suspects.misaligned, lambda n: _misaligned(context, tiles, n))
     yield from _each(context, suspects.beyond_tile, lambda n: _beyond_tile(context, tiles, n))
     allocations = _Allocations(context)
-    strangers = allocations.strangers(suspects.in_gm)
+    strangers = allocations.strangers(context.gm_accesses)
     yield from _each(context, strangers, lambda n: _stranger(context, allocations, tiles, n))
 
 
@@ -95,7 +94,7 @@ def _suspects(context: Context, tiles: Tiles) -> _Suspects:
             ceiling[Space[name]] = limits.capacity - limits.reserved
     ends = _tile_ends(context) if tiles.all else None
     by_address = _ByAddress(tiles) if tiles.all else None
-    found: tuple[list[np.ndarray], ...] = ([], [], [], [])
+    found: tuple[list[np.ndarray], ...] = ([], [], [])
     for at in range(0, len(accesses), _CHUNK):
         chunk = accesses[at : at + _CHUNK]
         space, low = chunk["space"], chunk["start"]
@@ -105,9 +104,9 @@ def _suspects(context: Context, tiles: Tiles) -> _Suspects:
         else:
             low, high = extent(chunk)
         outside = (high > ceiling[space]) | (low < floor[space])
-        for list_, mask in zip(found, (outside, misaligned, None, space == Space.GM), strict=True):
-            if mask is not None and mask.any():
-                list_.append(at + np.flatnonzero(mask))
+        for numbers, mask in zip(found, (outside, misaligned), strict=False):
+            if mask.any():
+                numbers.append(at + np.flatnonzero(mask))
         if ends is not None and by_address is not None:
             end = ends[chunk["object"]]
             nameless = np.flatnonzero(end == 0)

@@ -12,7 +12,7 @@ import numpy as np
 from ascsim.checks.flags import Flags, Visit, pair_flags
 from ascsim.diagnostics import Severity, Site
 from ascsim.machine.trace import Kind, Trace
-from ascsim.machine.words import Pipe
+from ascsim.machine.words import Pipe, Space
 from ascsim.profiles import Profile
 
 Sites = Callable[[int, int], Site | None]
@@ -106,6 +106,11 @@ class Context:
             else np.concatenate([np.arange(low, high, dtype=np.int32) for low, high in pieces])
         )
         return Visit(order, starts.astype(np.int64), np.array(launch_of, np.int64), np.array(core_of, np.int64))
+
+    @cached_property
+    def gm_accesses(self) -> np.ndarray:
+        """Numbers of the accesses to GM."""
+        return np.flatnonzero(self.trace.accesses["space"] == Space.GM)
 
     @cached_property
     def is_cut_short(self) -> bool:

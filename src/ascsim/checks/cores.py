@@ -51,7 +51,7 @@ def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray
     """
     visit, trace = context.visit, context.trace
     empty = np.zeros(0, np.int64)
-    numbers = np.flatnonzero(trace.accesses["space"] == Space.GM)
+    numbers = context.gm_accesses
     if not len(numbers):
         return empty, empty, empty, empty
     core = context.cores_of(trace.row_of_access[numbers])

@@ -152,7 +152,7 @@ def _places(context: Context) -> tuple[np.ndarray, np.ndarray, int]:
     places[Space.GM] = (0, 0, 0, 0)  # what of GM needs a look lies in clusters
     accesses = context.trace.accesses
     cluster = np.zeros(len(accesses), np.int32)
-    touches = np.flatnonzero(accesses["space"] == Space.GM)
+    touches = context.gm_accesses
     if len(touches) > 1:
         records = accesses[touches]
         core = context.cores_of(context.trace.row_of_access[touches])
