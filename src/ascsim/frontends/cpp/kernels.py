@@ -98,17 +98,18 @@ def load(
     chip = profiles.find(arch or launch.script.arch or "a2a3").name
     options = driver.BuildOptions(export_kernels=True)
     built = driver.compile_program(sources, chip, flags=words, shared=True, options=options)
-    return Library(built, timeout)
+    return Library(built, sources, timeout)
 
 
 class Library:
     """The kernels of compiled sources, as attributes: ``library.NAME[blocks](arguments...)``."""
 
-    def __init__(self, built: Path, timeout: float | None = None) -> None:
-        """``built`` is a library of ``ascsim c++`` with exported kernels. Later changes of the file do no harm."""
+    def __init__(self, built: Path, sources: Sequence[str | Path], timeout: float | None = None) -> None:
+        """``built`` is what ``sources`` were compiled to, with exported kernels. Later changes of it do no harm."""
         directory = tempfile.mkdtemp(prefix="ascsim-library-")
         weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
         self._image = load_image(shutil.copy(built, directory))
+        self._files = ", ".join(Path(source).name for source in sources)
         self._timeout = timeout
         self._declared: dict[str, list[dict[str, Any]]] = {}
         for kernel in self._image.kernels:
@@ -133,8 +134,7 @@ class Library:
 
     def __repr__(self) -> str:
         names = ", ".join(self._kernels) or "no kernels"
-        sources = ", ".join(Path(source).name for source in self._image.sources)
-        return f"<library of {sources} for {self._image.profile}: {names}>"
+        return f"<library of {self._files} for {self._image.profile}: {names}>"
 
     def _kernel(self, exported: ExportedKernel) -> Kernel:
         """The kernel with its parameters' names and spelling, which stand in the source."""
@@ -169,10 +169,9 @@ class Library:
                 f"{name} ({places[0]}) has no code in this library: an #if leaves it out for "
                 f"{self._image.profile}.{listed}"
             )
-        files = ", ".join(Path(source).name for source in self._image.sources)
         if not listed:
-            return f"{files} defines no kernels: a kernel is a function with the word __global__."
-        return f"{files} defines no kernel {name}.{listed}"
+            return f"{self._files} defines no kernels: a kernel is a function with the word __global__."
+        return f"{self._files} defines no kernel {name}.{listed}"
 
 
 def _callable(image: Image) -> dict[str, ExportedKernel]:
@@ -306,10 +305,13 @@ class _Arguments:
 
         Arrays that it did not change are left alone: they may overlap others that it did.
         """
+        changed = []
         for array, copy in self.copies.values():
             before = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             if array.flags.writeable and not np.array_equal(before, copy.reshape(-1).view(np.uint8)):
-                array[...] = copy
+                changed.append((array, copy))
+        for array, copy in changed:
+            array[...] = copy
 
 
 def _blocks(blocks: Any, limit: int) -> int:
