@@ -38,20 +38,20 @@ UB = 1
 def command(profile: str, *flags: str, side: int = 1) -> list[str]:
     """The compiler with what every file is compiled with."""
     directory = generate.headers(profiles.load(profile))
+    compiler = find_compiler()
+    own = () if compiler.kind == "gcc" else ("-Wno-unused-command-line-argument", "-Wno-unknown-warning-option")
     return [
-        *find_compiler().command, *FLAGS, f"-DASCSIM_SIDE={side}", f"-I{directory}", f"-I{generate.INCLUDE}",
+        *compiler.command, *FLAGS, *own, f"-DASCSIM_SIDE={side}", f"-I{directory}", f"-I{generate.INCLUDE}",
         "-include", "ascsim/prelude.hpp", *flags,
     ]  # fmt: skip
 
 
-def compile_errors(directory: Path, text: str, profile: str, *flags: str) -> list[tuple[int, str]]:
-    """(line of the text, message) of each error that the compiler finds."""
+def compile_errors(directory: Path, text: str, profile: str, *flags: str, side: int = 1) -> list[tuple[int, str]]:
+    """(line of the text, or 0 in a header; message) of each error that the compiler finds."""
     source = directory / "user.cpp"
     source.write_text(text)
-    done = subprocess.run(
-        [*command(profile, *flags), "-c", str(source), "-o", str(directory / "user.o")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    whole = [*command(profile, *flags, side=side), "-c", str(source), "-o", str(directory / "user.o")]
+    done = subprocess.run(whole, capture_output=True, text=True, check=False)
     found = []
     for row in done.stderr.splitlines():
         place, _, message = row.partition(" error: ")

@@ -19,6 +19,13 @@
 #define OP_NAME(name)
 #define OP_TYPE(name)
 #define EVENT_ID_MAX 8
+// A number rounded up to a multiple, and a quotient rounded up. Programs define them too, in these words.
+#ifndef PTO_CEIL
+#define PTO_CEIL(x, y) ((((x) + (y) - 1) / (y)) * (y))
+#endif
+#ifndef PTO_DIV_ROUNDUP
+#define PTO_DIV_ROUNDUP(x, y) (((x) + (y) - 1) / (y))
+#endif
 
 #define ASCSIM_SECOND_OF(first, second, name, ...) name
 #define ASCSIM_ASSERT_1(condition) static_assert((condition), "PTO: " #condition)
@@ -765,7 +772,7 @@ ASCSIM_INLINE void TSYNC()
 }
 
 template <pipe_t SrcPipe, pipe_t DstPipe>
-ASCSIM_INLINE void PtoSetWaitFlag(event_t set = EVENT_ID0, event_t wait = EVENT_ID0)
+ASCSIM_INLINE void PtoSetWaitFlag([[maybe_unused]] event_t set = EVENT_ID0, [[maybe_unused]] event_t wait = EVENT_ID0)
 {
 #ifndef __PTO_AUTO__
     set_flag(SrcPipe, DstPipe, set);
