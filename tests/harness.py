@@ -12,7 +12,7 @@ from ascsim.isa.definition import Definition, RegisterInstruction
 from ascsim.machine.core import Core, Machine, Memory
 from ascsim.machine.dtypes import DType, dtype
 from ascsim.machine.operands import GlobalTensor, MReg, Pointer, Tile, VReg
-from ascsim.machine.trace import MemorySink, Trace
+from ascsim.machine.trace import MemorySink, Mode, Trace
 from ascsim.machine.words import Space
 
 
@@ -24,11 +24,13 @@ class Bench:
         self.sink = MemorySink()
         self.machine = Machine(self.profile, self.sink, Memory(gm_bytes))
         self.core = Core(self.machine, 0, 0)
-        self._next = {space: 0 for space in Space}
+        self._next = dict.fromkeys(Space, 0)
 
-    def definition(self, name: str) -> Definition:
-        """The definition of that name for this profile."""
-        return REGISTRY.find(name, self.profile)[0]
+    def definition(self, name: str, operands: int | None = None) -> Definition:
+        """The definition of that name for this profile; of several, the first that takes so many operands."""
+        found = REGISTRY.find(name, self.profile)
+        fits = [d for d in found if operands is None or _takes(d, operands)]
+        return (fits or found)[0]
 
     def place(self, nbytes: int, space: Space = Space.UB, gap: int = 512) -> int:
         """A fresh 512-byte aligned address."""
@@ -55,7 +57,9 @@ class Bench:
         """A copy of the tile's valid region (or its first rows and columns)."""
         return self.core.view(tile.region(rows, cols)).copy()
 
-    def pointer(self, kind: DType | str, data: Any = None, count: int = 0, space: Space = Space.UB, at: int | None = None) -> Pointer:
+    def pointer(
+        self, kind: DType | str, data: Any = None, count: int = 0, space: Space = Space.UB, at: int | None = None
+    ) -> Pointer:
         """A buffer holding ``data`` (or ``count`` elements)."""
         kind = dtype(kind)
         array = np.zeros(count, kind.numpy) if data is None else np.asarray(data).astype(kind.numpy).ravel()
@@ -86,7 +90,7 @@ class Bench:
 
     def issue(self, name: str, *args: Any, result: DType | str | None = None) -> Any:
         """Issue by name; for register instructions the types are inferred (``result`` gives what they leave open)."""
-        definition: Any = self.definition(name)
+        definition: Any = self.definition(name, len(args))
         if isinstance(definition, RegisterInstruction):
             definition = definition.infer(args, dtype(result) if result else None)
         return self.machine.issue(self.core, definition, args, self.machine.site("test.py", 1))
@@ -98,6 +102,31 @@ class Bench:
     def trace(self) -> Trace:
         """The trace so far."""
         return self.sink.trace()
+
+    def accesses(self, row: int = 0) -> np.ndarray:
+        """The accesses of a row of the trace."""
+        trace = self.trace()
+        return trace.accesses[trace.row_of_access == row]
+
+    def traced(self, mode: Mode, space: Space = Space.UB) -> np.ndarray:
+        """Which bytes of a memory (bool, guard included) the trace says are read, or written."""
+        trace = self.trace()
+        bytes_ = np.zeros(self.memory(space).size, bool)
+        for access in trace.accesses[(trace.accesses["mode"] == mode) & (trace.accesses["space"] == space)]:
+            burst = np.arange(access["length"])
+            if access["mask"]:
+                bits = np.unpackbits(trace.masks[access["mask"] - 1], bitorder="little")
+                burst = np.flatnonzero(bits[: access["length"]])
+            steps = [(int(access[f"n{i}"]), int(access[f"s{i}"])) for i in (1, 2, 3)]
+            heads = np.array([access["start"]], np.int64)
+            for count, stride in steps:
+                heads = (heads[:, None] + np.arange(count) * stride).ravel()
+            bytes_[(heads[:, None] + burst).ravel()] = True
+        return bytes_
+
+
+def _takes(definition: Definition, operands: int) -> bool:
+    return sum(not o.optional for o in definition.inputs) <= operands <= len(definition.inputs)
 
 
 __all__ = ["Bench", "GlobalTensor", "MReg", "Pointer", "Tile", "VReg"]
