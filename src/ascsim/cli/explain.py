@@ -17,6 +17,8 @@ from ascsim.diagnostics import CATALOGUE, UserError
 def command(code: str | None, as_json: bool) -> None:
     """What a diagnostic CODE means on the chip and how to mend it; without CODE, the list of all."""
     import ascsim.checks
+    import ascsim.frontends.cpp.host
+    import ascsim.frontends.cpp.kernels
     import ascsim.frontends.launch
     import ascsim.isa  # noqa: F401 - each registers its codes
 

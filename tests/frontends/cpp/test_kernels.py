@@ -179,6 +179,15 @@ def test_a_finding_raises_and_the_results_are_there(tmp_path):
     assert {found.code for found in run.diagnostics} == codes
 
 
+def test_in_auto_mode_the_tool_places_and_synchronises(tmp_path):
+    source = tmp_path / "add.cpp"
+    left_out = ("TASSIGN", "set_flag", "wait_flag")
+    source.write_text("\n".join(row for row in ADD.splitlines() if not row.strip().startswith(left_out)))
+    out = np.zeros_like(X)
+    run = built(source, "a5", sync="auto").add[2](out, X, X)
+    assert np.array_equal(out, 2 * X) and run.sync == "auto"
+
+
 def test_scalars_of_each_kind(many):
     out = np.zeros(11)
     tiling = np.array((6, 0.25), np.dtype([("rows", "i4"), ("scale", "f8")], align=True))

@@ -61,8 +61,8 @@ def load(
         source: a file (``.cpp``, ``.asc``, ...), or several that belong together. A host program in it is not run.
         arch: the profile's name or an alias; by default a2a3.
         flags: further words of the compiler's command line (``-I``, ``-D``, ``-O2``, ``-l``, ...).
-        sync: ``auto`` compiles for Auto mode, in which the tool places tiles and synchronises pipes; by default
-            ``manual``.
+        sync: ``auto`` compiles for Auto mode, in which the tool places tiles and synchronises pipes; by default what
+            the source says (``__PTO_AUTO__``), which is else ``manual``.
         timeout: seconds after which a launch is ended.
 
     Returns:
