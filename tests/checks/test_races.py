@@ -14,7 +14,7 @@ from ascsim.checks import run
 from ascsim.checks.context import pipe_name
 from ascsim.checks.races import hazards
 from ascsim.diagnostics import Diagnostic, Severity
-from ascsim.machine.trace import Trace
+from ascsim.machine.trace import Kind, Trace
 from ascsim.machine.words import Space
 from checks.builder import ALL, FIX, MTE1, MTE2, MTE3, Builder, M, S, V, gm
 from checks.programs import build, programs, synchronised
@@ -69,7 +69,8 @@ def test_what_a_missing_pair_is_told_like() -> None:
     assert found.notes[0] == "both touch UB 0x1000 to 0x13ff (1024 bytes)"
     assert found.notes[1] == "the first byte is element (0, 0) of b 4x64 f32 at UB 0x1000"
     assert found.notes[2] == (
-        "the same order is missing for a RAW hazard at UB of a: PIPE_MTE2 write of a by TLOAD at kernel.cpp:10"
+        "the same call orders a RAW hazard at UB: PIPE_V read of a by TADD at line 14, "
+        "PIPE_MTE2 write of a by TLOAD at line 10"
     )
 
 
@@ -179,6 +180,38 @@ def test_one_cause_is_one_finding_whatever_follows() -> None:
     assert [place.what for place in only(builder).places] == ["PIPE_V read by use", "PIPE_MTE2 write by load"]
 
 
+@pytest.mark.parametrize("lonely_set", [False, True])
+def test_what_one_pair_of_calls_would_order_is_one_finding(lonely_set: bool) -> None:
+    builder = Builder()
+    builder.op(MTE2, "load", writes=[0], line=1)
+    builder.op(MTE2, "load", writes=[512], line=2)
+    if lonely_set:
+        builder.set(MTE2, V, 0, line=3)
+    builder.op(V, "use", [0], line=4)
+    builder.op(V, "use", [512], line=5)
+    found = only(builder)
+    assert [str(place.site) for place in found.places] == ["kernel.cpp:4", "kernel.cpp:1"]
+    if lonely_set:
+        assert found.mend == "Add wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0) before line 4."
+        return
+    assert "after line 2 and wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0) before line 4" in found.mend
+    assert found.notes[-1] == (
+        "the same call orders a RAW hazard at UB: PIPE_V read by use at line 5, PIPE_MTE2 write by load at line 2"
+    )
+
+
+def test_what_needs_two_pairs_of_calls_is_two_findings() -> None:
+    builder = Builder()
+    for address, line in ((0, 1), (512, 3)):
+        builder.op(MTE2, "load", writes=[address], line=line)
+        builder.op(V, "use", [address], line=line + 1)
+    assert [d.mend for d in builder.run()] == [
+        f"Add set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0) after line {line} "
+        f"and wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0) before line {line + 1}."
+        for line in (1, 3)
+    ]
+
+
 def test_the_pipe_that_worked_last_is_the_one_to_wait_for() -> None:
     builder = Builder()
     builder.op(V, "add", writes=[0], line=1)
@@ -264,6 +297,25 @@ def test_steps_of_one_instruction_without_order_are_the_library_s_fault() -> Non
     twin.barrier(V, line=2, parent=root)
     twin.op(V, "vbitsort", [0x3000], [0x2000], line=2, parent=root)
     assert twin.run() == []
+
+
+def test_no_call_can_stand_inside_a_vector_function() -> None:
+    builder = Builder()
+    builder.op(MTE2, "copy", writes=[0], line=20)
+    builder.row(V, Kind.VF_BEGIN, "vf", line=1)
+    builder.op(V, "vlds", [0], line=2)
+    builder.op(V, "vsts", [], [512], line=3)
+    builder.row(V, Kind.VF_END, "vf", line=1)
+    builder.op(MTE3, "copy", [512], [gm(0)], line=30)
+    load, store = builder.run("a5")
+    assert load.mend.endswith("before the call of the vector function of line 2.")
+    assert "after the call of the vector function of line 3 and" in store.mend
+    twin = Builder()
+    twin.row(V, Kind.VF_BEGIN, "vf")
+    twin.op(V, "vsts", [], [0])
+    twin.op(V, "vlds", [0])
+    twin.row(V, Kind.VF_END, "vf")
+    assert twin.run("a5") == []
 
 
 def test_rows_without_a_site_are_told_by_name() -> None:

@@ -80,7 +80,8 @@ class State(NamedTuple):
 
     ``last`` is the newest stamp of each pipe, ``seen`` the pipes by it, newest first. ``knowledge`` is what a set
     carries and what a wait's pipe knows after it, by flag operation, and then by waits that were supposed;
-    ``newest_wait``, ``wait_before`` and ``wait_at`` (positions) chain the waits of each pipe.
+    ``newest_wait``, ``wait_before`` and ``wait_at`` (positions) chain the waits of each pipe. ``lonely`` is the newest
+    set that nothing waits for, by source and target.
     """
 
     clock: Any
@@ -90,12 +91,13 @@ class State(NamedTuple):
     knowledge: Any
     wait_at: Any
     wait_before: Any
+    lonely: Any
 
 
 def new_state(pipes: int, flags: int, supposed: int = 1 << 14) -> State:
     """Room for so many pipes, flag operations, and waits that the loop supposes (beyond that it forgets them)."""
     waits = flags + supposed
-    shapes = ((pipes, pipes), pipes, pipes, pipes, (waits, pipes), waits, waits)
+    shapes = ((pipes, pipes), pipes, pipes, pipes, (waits, pipes), waits, waits, (pipes, pipes))
     return State._make([np.zeros(shape, np.int64) for shape in shapes])
 
 
@@ -360,12 +362,13 @@ def find_hazards(
     """
     pipes = len(ordered)
     clock, last, seen, newest_wait = state.clock, state.last, state.seen, state.newest_wait
-    knowledge, wait_at, wait_before = state.knowledge, state.wait_at, state.wait_before
+    knowledge, wait_at, wait_before, lonely = state.knowledge, state.wait_at, state.wait_before, state.lonely
     flag, supposed = -1, len(partner)
     for core in range(len(starts) - 1):
         clock[:] = starts[core]
         last[:] = 0
         newest_wait[:] = -1
+        lonely[:] = -1
         n_seen = 0
         for position in range(starts[core], starts[core + 1]):
             row = order[position]
@@ -395,6 +398,9 @@ def find_hazards(
                         if wait >= 0:
                             _join(clock, pipe, knowledge, wait)
                     clock[pipe, other] = max(clock[pipe, other], found)
+                    wait = lonely[other, pipe]  # a set that was meant for the missing wait
+                    if wait >= 0 and knowledge[wait, other] >= found:
+                        _join(clock, pipe, knowledge, wait)
                     if supposed < len(wait_at):
                         _keep(knowledge, supposed, clock, pipe)
                         wait_at[supposed], wait_before[supposed] = position, newest_wait[pipe]
@@ -424,6 +430,8 @@ def find_hazards(
                 flag += 1
                 _keep(knowledge, flag, clock, pipe)
                 knowledge[flag, pipe] = position
+                if partner[flag] < 0:
+                    lonely[pipe, rows[row]["pipe2"]] = flag
             elif kind == _WAIT_FLAG:
                 flag += 1
                 source = rows[row]["pipe2"]

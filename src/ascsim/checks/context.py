@@ -143,6 +143,19 @@ class Context:
         return np.searchsorted(self.visit.starts, self.positions(rows), side="right") - 1
 
     @cached_property
+    def _vector_functions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of begins and ends of vector functions, and which are begins."""
+        kinds = self.kind[self.visit.order]
+        edges = np.flatnonzero((kinds == Kind.VF_BEGIN) | (kinds == Kind.VF_END))
+        return edges, kinds[edges] == Kind.VF_BEGIN
+
+    def in_vector_function(self, row: int) -> bool:
+        """Whether a row is part of a vector function, which no flag or barrier can interrupt."""
+        edges, begins = self._vector_functions
+        index = int(np.searchsorted(edges, self.positions(row))) - 1
+        return index >= 0 and bool(begins[index])
+
+    @cached_property
     def flags(self) -> Flags:
         """The flag operations, paired."""
         return pair_flags(self.kind, self.trace.rows, self.visit)

@@ -84,11 +84,7 @@ def check(context: Context) -> Iterator[Found]:
     if not n:
         return
     tiles = Tiles(context.trace)
-    entries = [_Entry(context, hits, index) for index in range(n)]
-    causes: dict[tuple, list[_Entry]] = {}
-    for entry in entries:
-        causes.setdefault(entry.cause, []).append(entry)
-    for alike in causes.values():
+    for alike in _causes([_Entry(context, hits, index) for index in range(n)]):
         yield _found(context, tiles, alike)
 
 
@@ -210,8 +206,33 @@ class _Entry:
         self.later, self.earlier = int(hit["later"]), int(hit["earlier"])
         owner = context.trace.row_of_access
         self.row, self.earlier_row = int(owner[self.later]), int(owner[self.earlier])
+        self.at, self.earlier_at = (int(context.positions(row)) for row in (self.row, self.earlier_row))
+        self.core = int(context.cores_of(self.row))
         self.same_instruction = context.root(self.row) == context.root(self.earlier_row)
-        self.cause = (*(int(hit[name]) for name in ("later_site", "later_mnemonic", "pipes")), self.same_instruction)
+        self.pipes = int(hit["pipes"])
+        self.cause = (int(hit["later_site"]), int(hit["later_mnemonic"]), self.pipes, self.same_instruction)
+
+
+def _causes(entries: list[_Entry]) -> list[list[_Entry]]:
+    """Conflicts that one pair of calls (or one barrier) mends, together.
+
+    Those are conflicts of one instruction with one pipe, and of two pipes all those whose earlier instructions come
+    before the first of the later ones: a set after the former and a wait before the latter orders them all.
+    """
+    causes: list[list[_Entry]] = []
+    known: dict[tuple, list[_Entry]] = {}
+    open_: dict[tuple, list[_Entry]] = {}
+    for entry in sorted(entries, key=lambda e: (e.at, e.earlier_at)):
+        place = (entry.core, entry.pipes, entry.same_instruction)
+        alike = known.get(entry.cause)
+        if alike is None:
+            alike = open_.get(place)
+            if alike is None or entry.same_instruction or entry.earlier_at > alike[0].at:
+                alike = open_[place] = []
+                causes.append(alike)
+            known[entry.cause] = alike
+        alike.append(entry)
+    return causes
 
 
 class _Mend(NamedTuple):
@@ -221,10 +242,10 @@ class _Mend(NamedTuple):
 
 
 def _found(context: Context, tiles: Tiles, alike: list[_Entry]) -> Found:
-    """One finding for all conflicts of one instruction with one pipe: one wait mends them all."""
+    """One finding for conflicts of one cause."""
     rank = {clocks.RAW: 0, clocks.WAW: 1, clocks.WAR: 2}
-    first_row = min(entry.row for entry in alike)
-    main = min((e for e in alike if e.row == first_row), key=lambda e: (rank[e.kind], -e.earlier_row))
+    first = min(entry.at for entry in alike)
+    main = min((e for e in alike if e.at == first), key=lambda e: (rank[e.kind], -e.earlier_at))
     accesses = context.trace.accesses
     shared = common(touched(context.trace, main.later), touched(context.trace, main.earlier))
     space = int(accesses["space"][main.later])
@@ -232,7 +253,7 @@ def _found(context: Context, tiles: Tiles, alike: list[_Entry]) -> Found:
     positions = [tiles.position(number, shared[0][0]) for number in (main.later, main.earlier)]
     notes += [f"the first byte is {' and '.join(dict.fromkeys(p for p in positions if p))}"] if any(positions) else []
     notes += [text for text in (context.step(main.row), context.step(main.earlier_row)) if text]
-    notes += dict.fromkeys(_also(context, tiles, entry) for entry in alike if entry is not main)
+    notes += dict.fromkeys(_also(context, tiles, entry, main) for entry in alike if entry is not main)
     kernel = context.kernel(main.row)
     headline = f"Potential {_KIND_NAMES[main.kind]} hazard detected at {space_name(space)}"
     headline += f" in {kernel}" if kernel else ""
@@ -241,13 +262,13 @@ def _found(context: Context, tiles: Tiles, alike: list[_Entry]) -> Found:
         return Found(
             "R004", Severity.WARNING, headline, (main.row, main.earlier_row), whats, tuple(notes),
             "The steps belong to one instruction: nothing in the kernel can stand between them.", main.count,
-            key=main.cause[2],
+            key=main.pipes,
         )  # fmt: skip
-    newest = max((e.earlier_row for e in alike if e.row == main.row), key=lambda row: int(context.positions(row)))
-    mend = _mend(context, main.row, newest)
+    newest = max((e for e in alike if e.earlier_at < first and e.core == main.core), key=lambda e: e.earlier_at)
+    mend = _mend(context, main.row, newest.earlier_row)
     return Found(
         _CODES[main.kind], Severity.ERROR, headline, (main.row, main.earlier_row), whats, (*notes, *mend.notes),
-        mend.text, main.count, key=main.cause[2], covers=mend.covers,
+        mend.text, main.count, key=main.pipes, covers=mend.covers,
     )  # fmt: skip
 
 
@@ -259,21 +280,21 @@ def _access(context: Context, tiles: Tiles, number: int) -> str:
     return f"{context.pipe(row)} {verb}{f' of {name}' if name else ''} by {context.name(context.root(row))}"
 
 
-def _also(context: Context, tiles: Tiles, entry: _Entry) -> str:
+def _also(context: Context, tiles: Tiles, entry: _Entry, main: _Entry) -> str:
+    """Another conflict of the same cause: its later access, then its earlier one, with their lines."""
     space = space_name(int(context.trace.accesses["space"][entry.later]))
-    earlier = _access(context, tiles, entry.earlier)
-    site = context.site(entry.earlier_row)
-    at = f" at {site}" if site else ""
-    name = tiles.name(entry.later)
-    of = f" of {name}" if name else ""
-    return f"the same order is missing for a {_KIND_NAMES[entry.kind]} hazard at {space}{of}: {earlier}{at}"
+    later, earlier = (
+        f"{_access(context, tiles, number)} at {context.where(row, main.row)}"
+        for number, row in ((entry.later, entry.row), (entry.earlier, entry.earlier_row))
+    )
+    return f"the same call orders a {_KIND_NAMES[entry.kind]} hazard at {space}: {later}, {earlier}"
 
 
 def _mend(context: Context, row: int, earlier_row: int) -> _Mend:
     """The call to add or to move so that ``earlier_row`` is complete before ``row``."""
     rows, calls, flags = context.trace.rows, calls_of(context.trace), context.flags
     source, target = int(rows["pipe"][earlier_row]), int(rows["pipe"][row])
-    before, after = f"before {context.where(row, row)}", f"after {context.where(earlier_row, row)}"
+    before, after = f"before {_spot(context, row, row)}", f"after {_spot(context, earlier_row, row)}"
     if source == target:
         return _Mend(f"Add {calls.barrier(source)} {before}.")
     begin, end = int(context.positions(earlier_row)), int(context.positions(row))
@@ -295,6 +316,12 @@ def _mend(context: Context, row: int, earlier_row: int) -> _Mend:
         notes.append(f"in between, {pipe_name(target)} waits for {strangers} only: that does not order {names}")
     add = f"Add {calls.set(source, target, event)} {after} and {calls.wait(source, target, event)} {before}."
     return _Mend(add, tuple(notes))
+
+
+def _spot(context: Context, row: int, beside: int) -> str:
+    """Where a call can stand next to a row: a vector function is one instruction to its pipe."""
+    where = context.where(row, beside)
+    return f"the call of the vector function of {where}" if context.in_vector_function(row) else where
 
 
 def _misplaced(
