@@ -95,7 +95,7 @@ def test_a_store_has_no_pointer_and_nothing_has_its_offset() -> None:
         assert bool(pointers) == (names[0] != "out_data" and bound.memory is not None)
 
 
-@pytest.mark.parametrize("form", ("lanewise", "moves", "table"))
+@pytest.mark.parametrize("form", ("loops", "moves", "table"))
 def test_loops_need_no_whole_arrays(form: str) -> None:
     bounds = {b.name: b for b in ALL if b.definition.native == form}
     assert bounds
@@ -105,8 +105,8 @@ def test_loops_need_no_whole_arrays(form: str) -> None:
         assert "for i in range(" in text
 
 
-def test_only_reductions_are_compiled_whole() -> None:
-    assert {b.name for b in ALL if b.definition.native == "whole"} == {"vcmax", "vcmin"}
+def test_nothing_is_compiled_whole() -> None:
+    assert {b.name for b in ALL if b.definition.native == "whole"} == set()
 
 
 def merging(name: str, native: str) -> BoundRegisterInstruction:
@@ -122,7 +122,7 @@ def merging(name: str, native: str) -> BoundRegisterInstruction:
     return definition.bind(T=DTYPES["i16"])
 
 
-@pytest.mark.parametrize("native", ("lanewise", "whole"))
+@pytest.mark.parametrize("native", ("loops", "whole"))
 def test_a_merging_instruction_keeps_inactive_lanes(native: str) -> None:
     bound = merging(f"merge_{native}", native)
     assert compile.parameters(bound) == ["out_dst", "in_dst", "in_a", "in_b", "in_mask"]

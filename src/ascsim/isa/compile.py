@@ -5,7 +5,7 @@ registers are 256 bytes, scalars 8, loaded and stored bytes as many as the defin
 at the same time; callers copy where a register is both.
 
 The NumPy form calls the semantics on views of the buffers. The compiled form is made from the same semantics, in the
-way that the definition's ``native`` names: a loop over lanes with the traced body (isa/lanewise.py), loops that move
+way that the definition's ``native`` names: recorded and written as loops over lanes (isa/loops.py), loops that move
 data (isa/moves.py), a table of all results, or the array function itself. The text of its module is kept on disk beside
 what Numba makes of it, under a hash of everything that it depends on: Numba's own cache does not notice that a function
 which a cached function was made from has changed.
@@ -29,11 +29,11 @@ import numpy as np
 
 from ascsim.isa import definition as d
 from ascsim.isa import moves
-from ascsim.isa.lanewise import trace
+from ascsim.isa.loops import Program, affine
 from ascsim.isa.semantics import convert
 from ascsim.machine.operands import REGISTER_BYTES
 
-CACHE_VERSION = "2"
+CACHE_VERSION = "3"
 SCALAR_BYTES = 8
 
 
@@ -281,52 +281,48 @@ def _constant(name: str, value: np.ndarray | np.generic) -> str:
     return f"{name} = {text}" if bits.ndim else f"{name} = {text}[()]"
 
 
-def _lanewise(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
-    """A loop over the lanes. Scalars are read before it and written after it."""
-    widest = _widest(bound)
-    body = [
-        _array(f"a_{n}", n, _raw(bound, _operand(bound, n)), buffer_bytes(bound, n)) for n in parameters(bound)
-    ]
-    loop: list[str] = []
+def _loops(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
+    """The semantics as loops over lanes; see isa/loops.py."""
+    program = Program()
+    lanes = REGISTER_BYTES // _widest(bound)
     taken: list[Any] = []
     for operand in _semantic_inputs(bound):
-        name = f"in_{operand.name}"
+        if operand.sort is d.Sort.ENUM:
+            raise TypeError(f"{bound}: an enumeration is a table's input")
         if operand.sort is d.Sort.SCALAR:
-            body.append(f"{name}_0 = a_{name}[0]")
+            taken.append(program.input(f"a_in_{operand.name}", _raw(bound, operand), 1))
         else:
-            loop.append(f"{name}_0 = a_{name}[{_index(bound, operand)}]")
-        taken.append((f"{name}_0", _raw(bound, operand)))
-    recorded, results = trace(_numpy_core(bound), taken)
-    loop += recorded.lines
-    after: list[str] = []
+            first, step = _place(bound, operand)
+            taken.append(program.input(f"a_in_{operand.name}", _raw(bound, operand), lanes, first, step))
+    results = program.record(_numpy_core(bound), taken)
     for operand, result in zip(bound.registers_out, results, strict=True):
-        place, put = (after, _scalar_put) if operand.sort is d.Sort.SCALAR else (loop, _lane_put)
-        place += put(bound, operand, recorded.text(result, _result_type(bound, operand)))
-    body.append(f"for i in range({REGISTER_BYTES // widest}):")
-    body += [f"    {line}" for line in loop]
-    constants = [_constant(n, v) for n, v in recorded.constants.items()]
-    return ["bitcast = _compile.bitcast()", *constants], body + after
+        if operand.sort is d.Sort.SCALAR:
+            program.put([f"a_out_{operand.name}[0] = {program.text(result, _raw(bound, operand))}"])
+        else:
+            kind = np.dtype(bool) if operand.lane_mask else _raw(bound, operand)
+            program.put(_lane_put(bound, operand, program.text(result, kind)), lanes)
+    lines = program.lines()
+    arrays = [
+        _array(f"a_{n}", n, _raw(bound, _operand(bound, n)), buffer_bytes(bound, n)) for n in parameters(bound)
+    ]
+    buffers = [
+        _array(name, f"stack({count * kind.itemsize})", kind, count * kind.itemsize)
+        for name, kind, count in program.buffers()
+    ]
+    constants = [_constant(n, v) for n, v in program.constants.items()]
+    return ["bitcast, stack = _compile.bitcast(), _compile.stack()", *constants], [*arrays, *buffers, *lines]
 
 
-def _result_type(bound: d.BoundRegisterInstruction, operand: d.Operand) -> np.dtype:
-    return np.dtype(bool) if operand.lane_mask else _raw(bound, operand)
+def _place(bound: d.BoundRegisterInstruction, operand: d.Operand) -> tuple[int, int]:
+    """(first, step) of the lanes that take part, in units of the buffer's view."""
+    first, step = _stride(bound, operand)
+    unit = _size(bound, operand) if operand.lane_mask else 1
+    return first * unit, step * unit
 
 
 def _index(bound: d.BoundRegisterInstruction, operand: d.Operand) -> str:
-    """Where lane ``i`` of an operand begins, in units of its buffer's view."""
-    first, step = _stride(bound, operand)
-    unit = _size(bound, operand) if operand.lane_mask else 1
-    return _affine(step * unit, first * unit)
-
-
-def _affine(step: int, first: int) -> str:
-    """``step * i + first``"""
-    moving = {0: "", 1: "i"}.get(step, f"{step} * i")
-    return " + ".join([*([moving] if moving else []), *([str(first)] if first or not moving else [])])
-
-
-def _scalar_put(bound: d.BoundRegisterInstruction, operand: d.Operand, value: str) -> list[str]:
-    return [f"a_out_{operand.name}[0] = {value}"]
+    first, step = _place(bound, operand)
+    return affine(step, first)
 
 
 def _lane_put(bound: d.BoundRegisterInstruction, operand: d.Operand, value: str) -> list[str]:
@@ -371,11 +367,11 @@ def _moves(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
         loop = moves.loop(by_bytes, arguments)
         body.append(f"for i in range({loop.repeats}):")
         for place, stride, source, start, step in loop.moves:
-            where = f"{seen_as(out, loop.unit)}[{_affine(stride, place)}]"
+            where = f"{seen_as(out, loop.unit)}[{affine(stride, place)}]"
             if source is None:
                 body.append(f"    {where} = np.uint{8 * loop.unit}({start})")
             else:
-                body.append(f"    {where} = {seen_as(names[source], loop.unit)}[{_affine(step, start)}]")
+                body.append(f"    {where} = {seen_as(names[source], loop.unit)}[{affine(step, start)}]")
     governing = _governing(bound)
     for operand in bound.registers_out if governing else ():
         assert governing is not None
@@ -452,7 +448,7 @@ def _whole(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
 
 
 _JIT = "@numba.njit(error_model='numpy')"
-_FORMS = {"lanewise": _lanewise, "moves": _moves, "table": _table, "whole": _whole}
+_FORMS = {"loops": _loops, "moves": _moves, "table": _table, "whole": _whole}
 
 
 @cache
@@ -490,6 +486,25 @@ def bitcast() -> Any:
     return cast
 
 
+@cache
+def stack() -> Any:
+    """``stack(nbytes)`` for compiled code: the address of so many bytes that are there until the function returns."""
+    from llvmlite import ir
+    from numba.core import cgutils, types
+    from numba.extending import intrinsic
+
+    @intrinsic(prefer_literal=True)
+    def allocate(typingctx: Any, nbytes: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            block = cgutils.alloca_once(builder, ir.ArrayType(ir.IntType(8), nbytes.literal_value))
+            block.align = 32
+            return builder.bitcast(block, context.get_value_type(types.voidptr))
+
+        return types.voidptr(nbytes), codegen
+
+    return allocate
+
+
 def _codes(code: Any) -> list[Any]:
     return [code, *(inner for const in code.co_consts if inspect.iscode(const) for inner in _codes(const))]
 
@@ -505,7 +520,7 @@ def _tools_hash() -> str:
     root = Path(__file__).parent
     versions = f"{CACHE_VERSION} {version('numba')} {np.__version__} {sys.version}"
     digest = hashlib.sha256(versions.encode())
-    tools = [root / f"{name}.py" for name in ("compile", "lanewise", "moves")]
+    tools = [root / f"{name}.py" for name in ("compile", "loops", "moves")]
     for path in (*tools, *sorted((root / "semantics").glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -55,13 +55,13 @@ _COUNT_NOTE = "Integers wrap. Half lanes are computed in float32 and rounded onc
 
 register_instruction(
     "vci", cpp="asc_arange", operands=(_DST, Scalar("value", "T")), variants=_COUNTED, values="widen",
-    native="lanewise", extra=_lanes, asm=(Asm("vci"), Asm("vci", (("order", "ASC"),))),
+    native="loops", extra=_lanes, asm=(Asm("vci"), Asm("vci", (("order", "ASC"),))),
     doc="Count up from ``value``: value, value + 1, ...", assumed=(_COUNT_NOTE,),
     sources=("asc-devkit C-API reg/index_operate/asc_arange", "pto-isa docs/isa vci"),
 )(arithmetic.arange)  # fmt: skip
 register_instruction(
     "vci_descend", cpp="asc_arange_descend", operands=(_DST, Scalar("value", "T")), variants=_COUNTED, values="widen",
-    native="lanewise", extra=_lanes, asm=(Asm("vci", (("order", "DESC"),)),),
+    native="loops", extra=_lanes, asm=(Asm("vci", (("order", "DESC"),)),),
     doc="Count down to ``value``, which the last lane gets: value + lanes - 1, ..., value + 1, value.",
     assumed=(_COUNT_NOTE,),
     notes=("PTO's page counts down from value, so that the first lane gets it; this is what the C API's page says.",),
@@ -73,12 +73,12 @@ register_instruction(
 
 register_instruction(
     "vadd", cpp="asc_add", operands=(_DST, *_TWO, _MASK), variants=_ARITHMETIC, values="widen", masking="zero",
-    native="lanewise", doc="Add two registers lane by lane.", notes=(_ZEROED,),
+    native="loops", doc="Add two registers lane by lane.", notes=(_ZEROED,),
     assumed=("Integers wrap: bit 53 of CTRL chooses saturation, and is 0 after reset.",),
     sources=("asc-devkit C-API reg/arithmetic_compute/asc_add", "pto-isa docs/isa vadd"),
 )(arithmetic.add)  # fmt: skip
 register_instruction(
-    "vaddc", cpp="asc_add", variants=types_of("u32"), masking="zero", native="lanewise",
+    "vaddc", cpp="asc_add", variants=types_of("u32"), masking="zero", native="loops",
     operands=(Operand("carry", Role.OUT, Sort.MREG, lane_mask="T"), _DST, *_TWO, _MASK),
     asm=(Asm("vaddc"),),
     doc="Add two registers lane by lane; ``carry`` has the bit of each lane whose sum did not fit.",
@@ -86,7 +86,7 @@ register_instruction(
 )(arithmetic.add_with_carry)  # fmt: skip
 register_instruction(
     "vmax", cpp="asc_max", operands=(_DST, *_TWO, _MASK), variants=_ARITHMETIC, values="widen", masking="zero",
-    native="lanewise", float_semantics=arithmetic.float_maximum,
+    native="loops", float_semantics=arithmetic.float_maximum,
     doc="The larger of two lanes. Of floats, +0 is larger than -0, and a NaN wins.", notes=(_ZEROED,),
     assumed=("A NaN wins (PTO's page); the C API's page is silent. Of two NaNs, src0's.",),
     sources=("asc-devkit C-API reg/arithmetic_compute/asc_max", "pto-isa docs/isa vmax"),
@@ -107,7 +107,7 @@ _COMPARISONS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
 
 for _name, _said, _function in _COMPARISONS:
     register_instruction(
-        f"vcmp_{_name}", cpp=f"asc_{_name}", masking="zero", values="widen", native="lanewise",
+        f"vcmp_{_name}", cpp=f"asc_{_name}", masking="zero", values="widen", native="loops",
         operands=(Operand("dst", Role.OUT, Sort.MREG, lane_mask="T"), *_TWO, _MASK),
         variants=tuple(v for v in _ARITHMETIC if _name != "ne" or v["T"].name != "bf16"),
         asm=(Asm("vcmp", (("", _name),)),),
@@ -128,13 +128,13 @@ def select(src0: np.ndarray, src1: np.ndarray, mask: np.ndarray) -> np.ndarray:
 _SELECT_SOURCES = ("asc-devkit C-API reg/compare_and_select/asc_select",)
 
 register_instruction(
-    "vsel", cpp="asc_select", operands=(_DST, *_TWO, _MASK), native="lanewise",
+    "vsel", cpp="asc_select", operands=(_DST, *_TWO, _MASK), native="loops",
     variants=types_of("u8", "i8", "f8e4m3", "hif8", "f8e5m2", "u16", "i16", "f16", "bf16", "u32", "i32", "f32"),
     doc="The lane of src0 where the mask is 1, that of src1 where it is 0.",
     sources=(*_SELECT_SOURCES, "pto-isa docs/isa vsel"),
 )(select)  # fmt: skip
 register_instruction(
-    "psel", cpp="asc_select", native="lanewise",
+    "psel", cpp="asc_select", native="loops",
     operands=(Out("dst", Sort.MREG), In("src0", Sort.MREG), In("src1", Sort.MREG), In("mask", Sort.MREG)),
     asm=(Asm("psel"), Asm("psel", (), ("src0", "src1", "mask", "_"))),
     doc="The bit of src0 where that of the mask is 1, that of src1 where it is 0: all 256 bits.",
@@ -153,7 +153,7 @@ _REDUCTIONS: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
 
 for _name, _said, _empty, _function in _REDUCTIONS:
     register_instruction(
-        f"vc{_name}", cpp=f"asc_reduce_{_name}", operands=(_DST, _SRC, _MASK), native="whole",
+        f"vc{_name}", cpp=f"asc_reduce_{_name}", operands=(_DST, _SRC, _MASK), native="loops",
         variants=types_of("i16", "i32", "u16", "u32", "f16", "f32"),
         extra=lambda types: (_ORDERS.get(types["T"].name, order.SIGNED),),
         doc=f"""The {_said} active lane to lane 0 of dst, its number (an integer, whatever the type) to lane 1.

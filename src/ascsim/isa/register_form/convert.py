@@ -30,7 +30,7 @@ def widen(values: np.ndarray) -> np.ndarray:
 for _part, _end, _name in _PARTS:
     register_instruction(
         f"vcvt_f16_f32{_end}", cpp=f"asc_half2float{_end}", operands=_OPERANDS, variants=({"T": f32, "S": f16},),
-        values="widen", masking="zero", native="lanewise", part=_part, asm=(Asm("vcvt", (("part", _name),), sizes=(4,)),),
+        values="widen", masking="zero", native="loops", part=_part, asm=(Asm("vcvt", (("part", _name),), sizes=(4,)),),
         doc=f"Convert the {_name.lower()} lanes of src, 64 of its 128, to float; exact. Inactive lanes become 0.",
         notes=(_MASK_NOTE,),
         sources=("asc-devkit C-API reg/data_type_convert/asc_half2float", "pto-isa docs/isa vcvt"),
@@ -58,7 +58,7 @@ def _define_narrowing(rounding: tuple[str, int, str, str], saturates: bool, part
     (short, mode, letter, said), (number, end, name) = rounding, part
     beyond = "the largest finite value, a NaN 0" if saturates else "infinity, a NaN a NaN"
     sat = "_sat" if saturates else ""
-    record: dict[str, Any] = {"masking": "zero", "native": "lanewise", "part": number, "values": "native"}
+    record: dict[str, Any] = {"masking": "zero", "native": "loops", "part": number, "values": "native"}
     register_instruction(
         f"vcvt_f32_f16_{short}{sat}{end}", cpp=f"asc_float2half_{short}{sat}{end}", operands=_OPERANDS,
         variants=({"T": f16, "S": f32},), extra=lambda types: (mode, saturates),

@@ -46,7 +46,7 @@ for _bits in (8, 16, 32):
             Operand("mask", Role.OUT, Sort.MREG, lane_mask="T"),
             InOut("value", Sort.SCALAR, u32, doc="how many elements there are still; falls by a register's worth"),
         ),
-        variants=({"T": DTYPES[f"u{_bits}"]},), native="lanewise",
+        variants=({"T": DTYPES[f"u{_bits}"]},), native="loops",
         extra=lambda types: (REGISTER_BYTES // types["T"].size,),
         doc=f"""Make the mask of the first ``value`` {_bits}-bit lanes, at most all, and take those off ``value``.
 

@@ -32,10 +32,7 @@ def _winner(bits: np.ndarray, active: np.ndarray, score: np.ndarray, empty: int,
     score = np.where(active != 0, score, np.uint64(0))
     best = np.argmax(score)
     result = np.zeros_like(bits)
-    if score[best] == 0:
-        result[0] = empty
-        return result
-    result[0] = bits[best]
+    result[0] = np.where(score[best] == 0, bits.dtype.type(empty), bits[best])
     result[1] = best
     return result
 
