@@ -116,13 +116,19 @@ def current_launch() -> Launch:
 
 
 def place_arguments(arguments: dict[str, Any], sink: MemorySink) -> tuple[Memory, dict[str, Any], dict[str, np.ndarray]]:
-    """Lay arrays out in a fresh global memory, with red zones between; scalars pass through.
+    """Lay arrays out in a fresh global memory, with red zones between; scalars pass through. One array given twice is
+    one block.
 
     Returns the memory, the kernel's arguments by name, and the caller's arrays by name (to copy results back).
     """
     arrays = {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
     start, starts = RED_ZONE, {}
+    blocks: dict[tuple, str] = {}
     for name, array in arrays.items():
+        same = blocks.setdefault((array.__array_interface__["data"][0], array.shape, array.strides), name)
+        if same != name:
+            starts[name] = starts[same]
+            continue
         starts[name] = start
         start = (start + array.nbytes + RED_ZONE + 511) // 512 * 512
     memory = Memory(start)
@@ -135,7 +141,8 @@ def place_arguments(arguments: dict[str, Any], sink: MemorySink) -> tuple[Memory
         at = starts[name]
         memory.data[at : at + value.nbytes] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
         values[name] = global_array(value, kind, at, name)
-        sink.note("allocation", {"name": name, "start": at, "size": value.nbytes})
+        if name in blocks.values():
+            sink.note("allocation", {"name": name, "start": at, "size": value.nbytes})
     return memory, values, arrays
 
 
