@@ -201,6 +201,14 @@ def test_views_of_the_same_place_are_not_overrun() -> None:
     assert [d.code for d in builder.run("a5")] == []
 
 
+def test_reading_beyond_a_tile_destroys_nothing() -> None:
+    builder = Builder()
+    src = builder.tile("src", 0x1000, 1, 64)
+    builder.tile("live", 0x1100, 1, 64)
+    builder.op(V, "copy", [{"start": 0x1000, "length": 512, "object": src.number}], [])
+    assert builder.run() == []
+
+
 def test_bytes_beyond_a_tile_that_are_nobody_s() -> None:
     builder = Builder()
     dst = builder.tile("dst", 0x1000, 1, 64)

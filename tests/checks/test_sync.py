@@ -144,18 +144,25 @@ def test_a_loop_of_sets_is_one_finding() -> None:
 
 
 def stop_by_fault(builder: Builder) -> None:
+    """As the machine notes it: the row that could not go on."""
     builder.note("fault", row=1, site=0, message="too far")
 
 
 def stop_by_refusal(builder: Builder) -> None:
-    builder.note("refused", row=1)
+    """As a front end notes it: the row that would have come next."""
+    builder.note("refused", row=2)
+
+
+def stop_without_a_row(builder: Builder) -> None:
+    """Somewhere."""
+    builder.note("refused")
 
 
 def stop_by_crash(builder: Builder) -> None:
     """Nothing more comes: the launch has no end."""
 
 
-@pytest.mark.parametrize("stop", [stop_by_fault, stop_by_refusal, stop_by_crash])
+@pytest.mark.parametrize("stop", [stop_by_fault, stop_by_refusal, stop_without_a_row, stop_by_crash])
 def test_a_run_cut_short_left_its_flags_innocently(stop: Callable[[Builder], None]) -> None:
     builder = Builder()
     builder.launch(1)
@@ -164,3 +171,14 @@ def test_a_run_cut_short_left_its_flags_innocently(stop: Callable[[Builder], Non
     if stop is not stop_by_crash:
         builder.end(1)
     assert builder.run() == []
+
+
+def test_only_the_core_that_stopped_is_excused() -> None:
+    builder = Builder()
+    for builder.core in (0, 1):
+        builder.launch(1, blocks=2)
+        builder.set(MTE2, MTE3, line=builder.core + 1)
+        builder.end(1)
+    builder.note("fault", row=4, site=0, message="too far")
+    (found,) = builder.run()
+    assert [str(place.site) for place in found.places] == ["kernel.cpp:1"]

@@ -55,10 +55,10 @@ CATALOGUE.add(
     "Example: `and is 33 bytes after the allocation x of 4096 bytes` - the last row is one element too far.",
 )  # fmt: skip
 CATALOGUE.add(
-    "B005", Severity.NOTE, "Bytes beyond a tile, in another tile",
-    "An instruction touched bytes beyond the end of its operand's tile, and they belong to another tile of the kernel. "
-    "It may be meant (one tile as a window on several); if not, the other's data is destroyed or read by mistake.\n\n"
-    "Give the first tile the columns or rows that the instruction touches, or move the other.",
+    "B005", Severity.NOTE, "Bytes written beyond a tile, in another tile",
+    "An instruction wrote bytes beyond the end of its operand's tile, and they belong to another tile of the kernel. "
+    "It may be meant (one tile as a window on several); if not, the other tile's data is destroyed.\n\n"
+    "Give the first tile the columns or rows that the instruction writes, or move the other.",
 )  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def _suspects(context: Context, tiles: Tiles) -> _Suspects:
             end = ends[chunk["object"]]
             nameless = np.flatnonzero(end == 0)
             end[nameless] = by_address.end(space[nameless], chunk["start"][nameless])
-            beyond = high > end
+            beyond = (high > end) & (chunk["mode"] == Mode.WRITE)
             if beyond.any():
                 found[2].append(at + np.flatnonzero(beyond))
     joined = [np.concatenate(parts) if parts else np.zeros(0, np.int64) for parts in found]
@@ -272,7 +272,7 @@ def _beyond_tile(context: Context, tiles: Tiles, number: int) -> Found | None:
             rows, whats = _place(context, tiles, number)
             return Found(
                 "B005", Severity.NOTE,
-                f"{_verb(context, number)} of {plural(_size(over), 'byte')} beyond {describe(own[0])}: "
+                f"write of {plural(_size(over), 'byte')} beyond {describe(own[0])}: "
                 f"{_size(hit)} of them are in {describe(tile)}",
                 rows, whats, _notes(context, tiles, number, hit[0][0]),
                 f"Leave {plural(over[-1][1] - end, 'byte')} more between the two.", key=_key(context, number),

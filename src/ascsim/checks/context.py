@@ -16,8 +16,8 @@ from ascsim.machine.words import Pipe, Space
 from ascsim.profiles import Profile
 
 Sites = Callable[[int, int], Site | None]
-PLAIN_ROWS = 2000
-"""Up to so many rows are checked in plain Python: importing Numba would take longer."""
+PLAIN_ROWS, PLAIN_BURSTS = 2000, 50_000
+"""Up to so many rows, and bursts of their accesses, are checked in plain Python: importing Numba would take longer."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,12 @@ class Context:
     @cached_property
     def compiled(self) -> bool:
         """Whether to run long loops compiled."""
-        return len(self.trace.rows) > PLAIN_ROWS if self.compile is None else self.compile
+        if self.compile is not None:
+            return self.compile
+        if len(self.trace.rows) > PLAIN_ROWS:
+            return True
+        accesses = self.trace.accesses
+        return bool(np.sum(accesses["n1"].astype(np.float64) * accesses["n2"] * accesses["n3"]) > PLAIN_BURSTS)
 
     @cached_property
     def visit(self) -> Visit:
@@ -113,11 +118,17 @@ class Context:
         return np.flatnonzero(self.trace.accesses["space"] == Space.GM)
 
     @cached_property
-    def is_cut_short(self) -> bool:
-        """Whether the run ended before its kernel did: a fault, a refusal, a crash."""
-        stopped = any(kind in ("fault", "refused") for kind, _ in self.trace.notes)
-        begun, ended = (np.count_nonzero(self.kind == k) for k in (Kind.LAUNCH_BEGIN, Kind.LAUNCH_END))
-        return stopped or bool(begun > ended)
+    def stopped(self) -> np.ndarray:
+        """For each core of :attr:`visit`, whether its run ended before the kernel did: a fault, a refusal, a crash."""
+        stopped = np.zeros(len(self.visit.core), bool)
+        for kind, data in self.trace.notes:
+            if kind in ("fault", "refused") and len(self.kind):
+                row = data.get("row")
+                stopped[slice(None) if row is None else self.cores_of(min(int(row), len(self.kind) - 1))] = True
+        begins, ends = (np.flatnonzero(self.kind == k) for k in (Kind.LAUNCH_BEGIN, Kind.LAUNCH_END))
+        if len(begins) > len(ends):
+            stopped[self.cores_of(begins[-1])] = True
+        return stopped
 
     @cached_property
     def launches(self) -> dict[int, dict]:

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from ascsim.checks import clocks
-from ascsim.checks.context import Context, Found
+from ascsim.checks.context import PLAIN_BURSTS, Context, Found
 from ascsim.checks.naming import Tiles, bytes_text
 from ascsim.checks.spans import all_bursts, clusters, common, extent, touched
 from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import Space
-
-_PLAIN_BURSTS = 20_000
 
 CATALOGUE.add(
     "R101", Severity.ERROR, "Blocks of one launch touch the same bytes of GM",
@@ -89,7 +87,7 @@ def _conflicts(context: Context, *columns: np.ndarray) -> tuple[np.ndarray, np.n
     first, second = np.zeros(n, np.int64), np.zeros(n, np.int64)
     find: Any = clocks.find_shared
     arguments: list[Any] = [np.ascontiguousarray(column, np.int64) for column in columns]
-    if context.compile or (context.compile is None and n > _PLAIN_BURSTS):
+    if context.compile or (context.compile is None and n > PLAIN_BURSTS):
         from ascsim.checks.native import compiled
 
         find = compiled(clocks.find_shared, context.notice)

@@ -73,11 +73,10 @@ def check(context: Context) -> Iterator[Found]:
     yield from _each(context, flags, np.flatnonzero(late), _wait_before_set)
     doubled = np.flatnonzero(flags.doubled)
     yield from _each(context, flags, doubled, _set_twice)
-    if context.is_cut_short:
-        return
     # A set that another finding speaks of is not told again, nor are its fellows of the same line.
     told = {_line(context, flags, n) for n in (*doubled.tolist(), *flags.before[doubled].tolist())}
-    left = [n for n in np.flatnonzero(lonely & flags.is_set).tolist() if _line(context, flags, n) not in told]
+    left = np.flatnonzero(lonely & flags.is_set & ~context.stopped[flags.core]).tolist()
+    left = [number for number in left if _line(context, flags, number) not in told]
     yield from _each(context, flags, np.array(left, np.int64), _set_without_wait)
 
 
