@@ -554,9 +554,9 @@ class RegisterInstruction(Definition):
     written register that the C++ function returns; the others it takes by reference. ``cpp_lacks`` are variants for
     which the C++ library has no overload.
 
-    ``native`` says how the compiled form comes about (see isa/compile.py): ``lanewise`` (a result's lane depends on the
-    same lane of the inputs, and on scalars), ``moves`` (data are only moved), ``table`` (the input is one enumeration),
-    or ``whole`` (Numba compiles the semantics as they stand).
+    ``native`` says how the compiled form comes about (see isa/compile.py): ``loops`` (what the semantics do is recorded
+    and written as loops), ``moves`` (they only move data), ``table`` (their input is one enumeration), or ``whole``
+    (Numba compiles them as they stand, which takes it seconds).
     """
 
     level = "register"
