@@ -175,19 +175,6 @@ def test_a_changed_semantics_has_another_hash(monkeypatch: pytest.MonkeyPatch) -
     assert compile._own_hash(bound) != before
 
 
-def test_the_cache_is_where_it_is_told_or_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASCSIM_CACHE", str(tmp_path / "chosen"))
-    assert compile.cache_directory() == tmp_path / "chosen"
-    monkeypatch.delenv("ASCSIM_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert compile.cache_directory() == tmp_path / "xdg" / "ascsim"
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("ASCSIM_CACHE", str(tmp_path / "file" / "below"))
-    spare = compile.cache_directory()
-    assert spare.name.startswith("ascsim-")
-    assert os.access(spare, os.W_OK)
-
-
 def test_importing_instructions_loads_no_numba() -> None:
     done = python("import ascsim.isa, sys; print('numba' in sys.modules, 'llvmlite' in sys.modules)", Path("unused"))
     assert done.stdout == "False False\n", done.stderr

@@ -22,7 +22,7 @@ def command(as_json: bool) -> int:
     """What was found on this machine: the C++ compiler, the profiles, the versions of what ascsim stands on."""
     from ascsim.frontends.cpp import compilers
     from ascsim.isa import REGISTRY
-    from ascsim.isa.compile import cache_directory
+    from ascsim.cache import cache_directory
 
     try:
         found = compilers.find_compiler()

@@ -18,7 +18,6 @@ import importlib.util
 import inspect
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -27,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from ascsim.cache import cache_directory
 from ascsim.isa import definition as d
 from ascsim.isa import moves
 from ascsim.isa.loops import Program, affine
@@ -35,24 +35,6 @@ from ascsim.machine.operands import REGISTER_BYTES
 
 CACHE_VERSION = "3"
 SCALAR_BYTES = 8
-
-
-def cache_directory() -> Path:
-    """Where compiled semantics, generated headers and compiled kernels are kept (``ASCSIM_CACHE`` overrides).
-
-    Where that cannot be written to (a home that is read-only), a directory of the user's among the temporary ones.
-    """
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ascsim"
-    chosen = Path(os.environ.get("ASCSIM_CACHE") or base)
-    try:
-        chosen.mkdir(parents=True, exist_ok=True)
-        if os.access(chosen, os.W_OK):
-            return chosen
-    except OSError:
-        pass
-    spare = Path(tempfile.gettempdir()) / f"ascsim-{os.getuid()}"
-    spare.mkdir(exist_ok=True)
-    return spare
 
 
 # What goes in and out

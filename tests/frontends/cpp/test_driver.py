@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ascsim.diagnostics import UserError
+from ascsim.frontends.cpp import driver
 from ascsim.frontends.cpp.compilers import Compiler
 from ascsim.frontends.cpp.driver import (
     BuildOptions,
@@ -175,6 +176,70 @@ def test_a_shared_library_carries_its_own_image(options: BuildOptions, toolbox: 
     command = [sys.executable, "-c", program, str(toolbox / "libfake.so")]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said == f"{tmp_path}/libk.so True\n"
+
+
+@pytest.mark.parametrize(
+    ("library", "words"),
+    [
+        ("sub/libk.so", ["sub/libk.so"]),
+        ("libk.so.1.2", ["libk.so.1.2", "-Wl,-rpath,."]),
+        ("sub/libk.so", ["-Lsub", "-lk", "-Wl,-rpath,sub"]),
+    ],
+)
+@pytest.mark.parametrize("soname", ["", "libk.so.1"])
+def test_a_shared_library_is_known_however_it_is_linked(
+    options: BuildOptions, tmp_path: Path, library: str, words: list[str], soname: str
+) -> None:
+    written(
+        tmp_path,
+        k_asc="static __global__ void k(int* p) { *p = 1; }\nint go() { int i; k<<<1>>>(&i); return i; }\n",
+        main_cpp="int go();\nint main() { return go(); }\n",
+    )
+    (tmp_path / "sub").mkdir()
+    named = [f"-Wl,-soname,{soname}"] if soname else []
+    build(["-shared", "k.asc", "-o", library, "--npu-arch=a5", *named], options)
+    build(["main.cpp", "-o", "main", *words], options)
+    image = load_image("main")
+    by_name = Path(library).name if "-lk" in words else words[0]
+    assert image.libraries == (soname or by_name,)
+    assert image.profile == "a5"
+
+
+def test_objects_of_another_ascsim_are_refused(
+    options: BuildOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(
+        tmp_path,
+        old_asc="__global__ void k() {}\nint go() { k<<<1>>>(); return 0; }\n",
+        new_asc="int go();\nint main() { return go(); }\n",
+    )
+    with monkeypatch.context() as other:
+        other.setattr(driver, "headers_hash", lambda: "of another")
+        build(["-c", "old.asc", "--npu-arch=a5"], options)
+        build(["-shared", "old.asc", "-o", "libold.so", "--npu-arch=a5"], options)
+        build(["new.asc", "old.asc", "-o", "main", "--npu-arch=a5"], options)
+    with pytest.raises(UserError, match=r"the object file of old\.asc was built by another ascsim") as caught:
+        build(["new.asc", "old.o", "-o", "mixed", "--npu-arch=a5"], options)
+    assert not (tmp_path / "mixed").exists()
+    assert len(caught.value.message.splitlines()) == 1
+    with pytest.raises(UserError, match=r"libold\.so was built by another ascsim"):
+        build(["new.asc", "libold.so", "-o", "mixed", "--npu-arch=a5"], options)
+    with pytest.raises(UserError, match=r"main was built by another ascsim.*Build it again"):
+        load_image("main").check_is_current()
+    build(["new.asc", "old.asc", "-o", "main", "--npu-arch=a5"], options)
+    load_image("main").check_is_current()
+
+
+def test_a_program_of_another_ascsim_is_built_again(
+    options: BuildOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, k_asc="__global__ void k() {}\nint main() { return 0; }\n")
+    with monkeypatch.context() as other:
+        other.setattr(driver, "headers_hash", lambda: "of another")
+        program = compile_program(["k.asc"], "a5", options=options)
+    assert load_image(program).headers == "of another"
+    assert compile_program(["k.asc"], "a5", options=options) == program
+    load_image(program).check_is_current()
 
 
 def test_headers_are_rewritten_too(options: BuildOptions, toolbox: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascsim.diagnostics import UserError
+from ascsim.frontends.cpp import image as image_module
+from ascsim.frontends.cpp.generate import headers_hash
 from ascsim.frontends.cpp.image import (
     Frame,
+    StaleError,
     append_images,
-    cache_directory,
     load_image,
-    prune,
     unpack_frames,
-    write_atomically,
 )
 
 FRAMES = st.lists(
@@ -28,6 +27,7 @@ FRAMES = st.lists(
 )
 DESCRIPTION = {
     "version": "1",
+    "headers": "0123",
     "profile": "a5",
     "python": "python3",
     "sources": ["k.asc"],
@@ -65,6 +65,29 @@ def test_images_behind_a_file(tmp_path: Path) -> None:
     assert program.read_bytes().startswith(b"ELF and so on")
 
 
+def test_code_of_another_ascsim_is_refused(tmp_path: Path) -> None:
+    for name, headers, devices in (
+        ("old", "0123", {"aiv": b""}),
+        ("host only", "0123", {}),
+        ("new", None, {"aiv": b""}),
+    ):
+        (tmp_path / name).write_bytes(b"")
+        append_images(tmp_path / name, devices, DESCRIPTION | {"headers": headers or headers_hash()})
+    with pytest.raises(StaleError, match=r"old was built by another ascsim.*Build it again"):
+        load_image(tmp_path / "old").check_is_current()
+    load_image(tmp_path / "host only").check_is_current()
+    load_image(tmp_path / "new").check_is_current()
+
+
+def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "old").write_bytes(b"")
+    with monkeypatch.context() as other:
+        other.setattr(image_module, "FORMAT", image_module.FORMAT - 1)
+        append_images(tmp_path / "old", {}, DESCRIPTION)
+    with pytest.raises(StaleError, match="built by another ascsim"):
+        load_image(tmp_path / "old")
+
+
 def test_equal_images_share_a_file(tmp_path: Path) -> None:
     paths = []
     for name in ("one", "two"):
@@ -79,35 +102,3 @@ def test_other_files_are_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "other").write_bytes(content)
     with pytest.raises(UserError, match="was not linked by ascsim"):
         load_image(tmp_path / "other")
-
-
-def test_the_cache_directory_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("ASCSIM_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_directory() == tmp_path / "ascsim"
-    monkeypatch.setenv("ASCSIM_CACHE", str(tmp_path / "mine"))
-    assert cache_directory() == tmp_path / "mine"
-
-
-def test_files_are_written_whole(tmp_path: Path) -> None:
-    place = tmp_path / "deep" / "file"
-    write_atomically(place, b"one")
-    write_atomically(place, b"two")
-    assert place.read_bytes() == b"two"
-    assert [entry.name for entry in place.parent.iterdir()] == ["file"]
-
-
-def test_a_full_cache_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
-    for age in range(9):
-        place = tmp_path / f"{age}"
-        if age % 2:
-            place.mkdir()
-            (place / "file").write_text("")
-        else:
-            place.write_text("")
-        os.utime(place, (1000 - age, 1000 - age))
-    prune(tmp_path, keep=5)
-    assert len(list(tmp_path.iterdir())) == 9, "not full yet"
-    prune(tmp_path, keep=4)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["0", "1", "2", "3"]
-    prune(tmp_path / "absent")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ascsim.diagnostics import UserError
-from ascsim.frontends.cpp import session
+from ascsim.frontends.cpp import image, session
 from ascsim.machine.trace import Kind, Trace
 from frontends.cpp.programs import build, count_common_as_own, line_of
 
@@ -177,3 +177,11 @@ def test_a_file_that_ascsim_did_not_link_is_refused(tmp_path):
     (tmp_path / "x").write_text("#!/bin/sh\n")
     with pytest.raises(UserError, match="was not linked by ascsim"):
         session.run(tmp_path / "x")
+
+
+def test_a_program_of_another_ascsim_does_not_run(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image, "headers_hash", lambda: "of another")
+    with pytest.raises(UserError, match="was built by another ascsim"):
+        session.run(program, ["none"], trace_directory=tmp_path / "trace")

@@ -25,20 +25,20 @@ from typing import Any
 
 import ascsim
 from ascsim import profiles
+from ascsim.cache import cache_directory, prune, write_atomically
 from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp.arguments import CommandLine, Source, parse
 from ascsim.frontends.cpp.compilers import Compiler, find_compiler
 from ascsim.frontends.cpp.elf import ElfFile, add_section, silence_initialisers
+from ascsim.frontends.cpp.generate import headers, headers_hash
 from ascsim.frontends.cpp.image import (
     SECTION,
     Frame,
     Image,
+    StaleError,
     append_images,
-    cache_directory,
     load_image,
-    prune,
     unpack_frames,
-    write_atomically,
 )
 from ascsim.frontends.cpp.messages import Message, original_column, parse_messages, render
 from ascsim.frontends.cpp.objects import ObjectCache, digest_of
@@ -455,7 +455,11 @@ class _Build:
     def _frames(self, unit: Prepared, source: Source, compiled: list[_Compiled]) -> list[Frame]:
         if not unit.has_device_code or self.profile is None:
             return []
-        common = {"source": str(source.path.absolute()), "profile": self.profile.name}
+        common = {
+            "source": str(source.path.absolute()),
+            "profile": self.profile.name,
+            "headers": headers_hash(),
+        }
         kernels = [asdict(kernel) | {"source": str(path)} for path, kernel in unit.kernels]
         described = Frame({**common, "side": "host", "kernels": kernels}, b"")
         return [described, *(Frame({**common, "side": c.side}, c.object) for c in compiled if c.side != "host")]
@@ -516,7 +520,8 @@ class _Build:
         is_program = line.mode == "link"
         output = (line.output or Path("a.out")).absolute()
         items = [str(objects[item][0]) if isinstance(item, Source) else item for item in line.link]
-        key = digest_of(*(key for _, key in objects.values()), *line.link_flags, options.python, ascsim.__version__)
+        inputs = (*(key for _, key in objects.values()), *line.link_flags)
+        key = digest_of(*inputs, options.python, ascsim.__version__, headers_hash())
         if len(objects) == len(items) and not line.link_flags and _is_up_to_date(output, key):
             return line.output or output
         linked = self.work / "linked"
@@ -532,6 +537,9 @@ class _Build:
         file = ElfFile.read(linked)
         section = file.section(SECTION)
         frames = list(unpack_frames(file.content(section))) if section is not None else []
+        for frame in frames:
+            if frame.header.get("headers") != headers_hash():
+                raise StaleError(f"the object file of {Path(frame.header['source']).name}")
         has_main = file.symbols.address_of("main") is not None
         if is_program and not has_main and all(name.startswith(_SYSTEM_LIBRARIES) for name in file.needed):
             raise LinkError(
@@ -568,19 +576,24 @@ class _Build:
     def _libraries(self, file: ElfFile) -> dict[str, Image]:
         """The shared libraries that the program needs and that carry images, by the name that the loader knows."""
         words = [item for item in self.line.link if isinstance(item, str)]
-        directories = [word[2:] for word in words if word.startswith("-L")]
-        inputs = [Path(word) for word in words if not word.startswith("-")]
+        directories = [Path(word[2:]) for word in words if word.startswith("-L")]
+        named = [f"lib{word[2:]}.so" for word in words if word.startswith("-l")]
+        candidates = [Path(word) for word in words if not word.startswith("-")]
+        candidates += [directory / name for name in (*named, *file.needed) for directory in directories]
         found: dict[str, Image] = {}
-        for name in file.needed:
-            candidates = [
-                *(path for path in inputs if path.name.startswith(name)),
-                *(Path(directory, name) for directory in directories),
-            ]
-            for path in candidates:
-                try:
-                    found.setdefault(name, load_image(path))
-                except UserError:
-                    continue
+        for path in candidates:
+            try:
+                image = load_image(path)
+            except StaleError:
+                raise
+            except UserError:  # not a library of ascsim's
+                continue
+            # Without a name of its own a library is asked for by the path that it was linked by, or by its file's name.
+            name = ElfFile.read(path).soname
+            for known in (name,) if name else (str(path), path.name):
+                if known in file.needed:
+                    image.check_is_current()
+                    found.setdefault(known, image)
         return found
 
     def _description(
@@ -594,6 +607,7 @@ class _Build:
         profile = next(iter(where), self.profile.name if self.profile else "")
         return {
             "version": ascsim.__version__,
+            "headers": headers_hash(),
             "profile": profile,
             "python": self.options.python,
             "sources": list(dict.fromkeys(frame.header["source"] for frame in frames)),
@@ -625,8 +639,6 @@ class _Build:
 def _own_headers(profile: Profile | None) -> tuple[Path, ...]:
     if profile is None:
         return (HEADERS,)
-    from ascsim.frontends.cpp.generate import headers
-
     return (headers(profile), HEADERS)
 
 

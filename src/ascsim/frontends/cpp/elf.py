@@ -23,7 +23,7 @@ STT_FUNC, STT_FILE, STT_IFUNC = 2, 4, 10
 STB_LOCAL = 0
 SHN_UNDEF, SHN_LORESERVE, SHN_XINDEX = 0, 0xFF00, 0xFFFF
 ET_REL, ET_DYN = 1, 3
-DT_NULL, DT_NEEDED, DT_INIT_ARRAYSZ, DT_FINI_ARRAYSZ, DT_PREINIT_ARRAYSZ = 0, 1, 27, 28, 33
+DT_NULL, DT_NEEDED, DT_SONAME, DT_INIT_ARRAYSZ, DT_FINI_ARRAYSZ, DT_PREINIT_ARRAYSZ = 0, 1, 14, 27, 28, 33
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -213,11 +213,19 @@ class ElfFile:
     @property
     def needed(self) -> tuple[str, ...]:
         """The shared libraries that the file asks the loader for (``DT_NEEDED``)."""
+        return self._dynamic_strings(DT_NEEDED)
+
+    @property
+    def soname(self) -> str:
+        """The name that a shared library gives itself (``DT_SONAME``), or nothing."""
+        return next(iter(self._dynamic_strings(DT_SONAME)), "")
+
+    def _dynamic_strings(self, wanted: int) -> tuple[str, ...]:
         section = next((section for section in self.sections if section.type == SHT_DYNAMIC), None)
         if section is None:
             return ()
         names = self.sections[section.link].offset
-        return tuple(self._string(names, value) for tag, value, _ in self.dynamic if tag == DT_NEEDED)
+        return tuple(self._string(names, value) for tag, value, _ in self.dynamic if tag == wanted)
 
     def raw_section(self, index: int) -> tuple[int, ...]:
         """The ten fields of a section header as they stand in the file."""

@@ -3,6 +3,9 @@
 Two formats meet here. A *frame* wraps what one compilation made for a device inside a host object (section
 ``.ascsim.device``); linkers concatenate frames. The *trailer* of a linked file holds the device images that were
 linked from the frames, then a JSON description, its length and a magic word.
+
+Numbers of instructions are compiled into device code, so both say which headers it was compiled with
+(:func:`ascsim.frontends.cpp.generate.headers_hash`): code of another ascsim is refused, at link and at run.
 """
 
 from __future__ import annotations
@@ -11,22 +14,22 @@ import ctypes
 import hashlib
 import json
 import os
-import shutil
 import struct
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ascsim.cache import cache_directory, prune, write_atomically
 from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp.elf import ElfFile, SymbolTable
+from ascsim.frontends.cpp.generate import headers_hash
 
 SECTION = ".ascsim.device"
 FRAME_MAGIC = b"ASCSIMDV"
 TRAILER_MAGIC = b"ASCSIMEX"
-FORMAT = 1
+FORMAT = 2
 
 _FRAME = struct.Struct("<8sIQ")
 _TRAILER = struct.Struct("<Q8s")
@@ -65,12 +68,14 @@ def unpack_frames(data: bytes) -> Iterator[Frame]:
         at += payload_size
 
 
-def cache_directory() -> Path:
-    """Where compiled things are kept: ``ASCSIM_CACHE``, else ``ascsim`` in the user's cache directory."""
-    named = os.environ.get("ASCSIM_CACHE")
-    if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ascsim"
+class StaleError(UserError):
+    """Device code was built by another ascsim, whose instructions have other numbers."""
+
+    def __init__(self, what: str | Path) -> None:
+        super().__init__(
+            f"{what} was built by another ascsim, in which instructions have other numbers. Build it again with "
+            "`ascsim c++`."
+        )
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,8 @@ class Image:
 
     ``profile`` is empty when neither it nor a library that it needs was compiled for a device. ``kernels`` are the
     descriptions of :class:`ascsim.frontends.cpp.rewrite.Kernel` as dictionaries, each with its ``source``.
-    ``libraries`` are the names (``DT_SONAME``) of the shared libraries that it needs and that carry images themselves.
+    ``libraries`` are the names, as the loader knows them, of the shared libraries that it needs and that carry images
+    themselves. ``headers`` is the hash of the headers that device code was compiled with.
     """
 
     path: Path
@@ -100,7 +106,17 @@ class Image:
     libraries: tuple[str, ...]
     has_main: bool
     version: str
+    headers: str
     key: str
+
+    def check_is_current(self) -> None:
+        """Refuse device code that another ascsim compiled.
+
+        Raises:
+            StaleError: it did.
+        """
+        if self.devices and self.headers != headers_hash():
+            raise StaleError(self.path)
 
     def device(self, side: str) -> DeviceImage | None:
         """The image of that side, if the program has code for it."""
@@ -145,6 +161,7 @@ def load_image(path: str | Path) -> Image:
     """Read what a file that ``ascsim c++`` linked carries.
 
     Raises:
+        StaleError: it was linked by another ascsim.
         UserError: there is no such file, or it was not linked by ascsim.
     """
     path = Path(path)
@@ -163,7 +180,7 @@ def load_image(path: str | Path) -> Image:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from error
     if data["format"] != FORMAT:
-        raise UserError(f"{path} was linked by ascsim {data['version']}, whose format this version does not read")
+        raise StaleError(path)
     return Image(
         path=path,
         profile=data["profile"],
@@ -173,6 +190,7 @@ def load_image(path: str | Path) -> Image:
         libraries=tuple(data["libraries"]),
         has_main=data["has_main"],
         version=data["version"],
+        headers=data["headers"],
         key=data["key"],
     )
 
@@ -192,6 +210,7 @@ def loaded_libraries(image: Image) -> tuple[tuple[Image, int], ...]:
         if handle:
             link_map = _LinkMap.from_address(handle)
             library = load_image(os.fsdecode(link_map.name))
+            library.check_is_current()
             found[name] = (library, link_map.address or 0)
             names += library.libraries
     return tuple(found.values())
@@ -214,32 +233,3 @@ def append_images(path: Path, images: dict[str, bytes], description: dict[str, A
             file.write(image)
         data = json.dumps({"format": FORMAT, **description, "devices": devices}).encode()
         file.write(data + _TRAILER.pack(len(data), TRAILER_MAGIC))
-
-
-def prune(directory: Path, keep: int = 400) -> None:
-    """Remove what was used longest ago from a directory of the cache once it holds twice as many entries as it may."""
-    entries = list(directory.iterdir()) if directory.is_dir() else []
-    if len(entries) < 2 * keep:
-        return
-    for entry in sorted(entries, key=_last_use)[:-keep]:
-        if entry.is_dir():
-            shutil.rmtree(entry, ignore_errors=True)
-        else:
-            entry.unlink(missing_ok=True)
-
-
-def _last_use(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:  # another process was first
-        return 0.0
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that others see it whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    Path(name).chmod(0o644)
-    os.replace(name, path)

@@ -8,9 +8,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from ascsim.cache import cache_directory
 from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp.compilers import Compiler, find_compiler
-from ascsim.frontends.cpp.image import cache_directory
 
 HERE = Path(__file__).parent
 NAME = "libascsim_rt.so"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ascsim.frontends.cpp.image import prune, write_atomically
+from ascsim.cache import prune, write_atomically
 
 
 def digest_of(*parts: str | bytes) -> str:

@@ -161,9 +161,10 @@ def run(
         call: run this kernel of a library instead of the program's ``main``.
 
     Raises:
-        UserError: the file was not linked by ascsim, or the runtime library cannot be built.
+        UserError: the file was not linked by ascsim or by another one, or the runtime library cannot be built.
     """
     image = load_image(program)
+    image.check_is_current()
     chip = profile or profiles.load(image.profile or "cpu")
     library = runtime_library()
     is_temporary = trace_directory is None

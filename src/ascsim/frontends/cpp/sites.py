@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ascsim.cache import cache_directory
 from ascsim.diagnostics import Site
-from ascsim.frontends.cpp.image import cache_directory
 from ascsim.machine.trace import SITE_PC, Trace
 
 OWN_HEADERS = (Path(__file__).parent / "include",)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ascsim.cache import write_atomically
 from ascsim.diagnostics import UserError
-from ascsim.frontends.cpp.image import write_atomically
 from ascsim.frontends.cpp.rewrite import Call, Kernel, Names, Rewritten, rewrite
 
 Part = Literal["host", "device"]
