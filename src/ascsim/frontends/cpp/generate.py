@@ -30,6 +30,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascsim.cache import cache_directory
 from ascsim.profiles import Profile
 
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ def headers(profile: Profile) -> Path:
     A compiler is given this directory and :data:`INCLUDE`, with ``-I`` or ``-isystem``, and
     ``-include ascsim/prelude.hpp``.
     """
-    from ascsim.isa.compile import cache_directory
-
     directory = cache_directory() / f"headers-{headers_hash()}" / profile.name
     if directory.exists():
         return directory
@@ -113,10 +112,10 @@ def forwarded_paths() -> tuple[str, ...]:
 def public_names() -> dict[str, Any]:
     """Names of the public libraries, with the profiles that have them: ``isa/public_names.json``.
 
-    ``c_api`` and ``builtins`` (what the vendor's compiler has built in) are name to profiles. ``pto`` is name to ``profiles`` and ``templates``: [types, values] that its template
-    arguments begin with. ``operations`` is what events go between and its pipe; by profile, ``crossing`` holds the
-    operations whose events go to another core (with the other's pipe, if it depends on that), and ``barriers`` the
-    pipes whose barrier an event may be.
+    ``c_api`` and ``builtins`` (what the vendor's compiler has built in) are name to profiles. ``pto`` is name to
+    ``profiles`` and ``templates``: [types, values] that its template arguments begin with. ``operations`` is what
+    events go between and its pipe; by profile, ``crossing`` holds the operations whose events go to another core (with
+    the other's pipe, if it depends on that), and ``barriers`` the pipes whose barrier an event may be.
     """
     text = (resources.files("ascsim.isa") / "public_names.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
@@ -126,7 +125,7 @@ def public_names() -> dict[str, Any]:
 def unavailable(profile: Profile) -> dict[str, tuple[str, str]]:
     """Every public name that cannot be called on a profile: the code (``L001``, ``L012``) and what is wrong.
 
-    Tile instructions are named without their namespace.
+    Tile instructions are named as within ``pto`` (``TMATMUL``, ``comm::TGATHER``).
     """
     return {**_absent(profile, tiles=False), **_absent(profile, tiles=True)}
 
@@ -140,10 +139,6 @@ def _registry() -> d.Registry:
     from ascsim.isa import REGISTRY
 
     return REGISTRY
-
-
-def _names(definition: d.Definition) -> tuple[str, ...]:
-    return tuple(name for name in (definition.cpp, *definition.aliases) if name)
 
 
 def _with_names(profile: Profile, *, tiles: bool) -> dict[str, list[d.Definition]]:
@@ -160,26 +155,26 @@ def _absent(profile: Profile, *, tiles: bool) -> dict[str, tuple[str, str]]:
     public = public_names()
     where: dict[str, set[str]]
     if tiles:
-        where = {name.rsplit("::", 1)[-1]: set(known["profiles"]) for name, known in public["pto"].items()}
+        where = {name: set(known["profiles"]) for name, known in public["pto"].items()}
     else:
         where = {name: set(known) for name, known in (*public["c_api"].items(), *public["builtins"].items())}
     implemented: set[str] = set()
     for name, definitions in _registry().by_cpp.items():
-        of_level = [x for x in definitions if (x.level == "tile") is tiles]
-        for definition in of_level:
-            where.setdefault(name, set()).update(definition.profiles)
-            implemented.add(name)
-    here = _with_names(profile, tiles=tiles)
+        for definition in definitions:
+            if (definition.level == "tile") is tiles:
+                where.setdefault(name, set()).update(definition.profiles)
+                implemented.add(name)
+    gone = WRITTEN_BY_HAND | _with_names(profile, tiles=tiles).keys()
     found = {}
     for name, profiles in sorted(where.items()):
-        if name in here or name in WRITTEN_BY_HAND:
+        if name in gone:
             continue
-        if profile.name in profiles and name not in implemented:
-            found[name] = ("L012", "not implemented")
-        elif profile.name in profiles:
+        if profile.name not in profiles:
+            found[name] = ("L001", f"not on {profile.name}; {_exists_on(profiles)}")
+        elif name in implemented:
             found[name] = ("L012", f"not implemented on {profile.name}")
         else:
-            found[name] = ("L001", f"not on {profile.name}; {_exists_on(profiles)}")
+            found[name] = ("L012", "not implemented")
     return found
 
 
@@ -458,7 +453,7 @@ def _no_form(name: str, definitions: Sequence[d.Definition], profile: Profile) -
     """
     elsewhere = {n for x in _registry().by_cpp[name] if x not in definitions for n in x.profiles} - {profile.name}
     others = f"; other forms exist elsewhere ({_exists_on(elsewhere)})" if elsewhere else ""
-    message = f"no form of it on {profile.name} takes these operands{others}; ascsim isa {name} lists them"
+    message = f"no form that ascsim has on {profile.name} takes these operands{others}; see ascsim isa {name}"
     given = _anything(_ANY_ARGUMENTS) if definitions[0].level == "tile" else "..."
     return f"{_error('L009', name, message)} ::ascsim::Absent {name}({given});"
 
@@ -569,16 +564,16 @@ def _pto(profile: Profile) -> str:
     for name, definitions in named.items():
         lines.append(_no_form(name, definitions, profile))
     lines.append("")
-    homes = {name.rsplit("::", 1)[-1]: name.rpartition("::")[0] for name in public}
-    for name, (code, message) in _absent(profile, tiles=True).items():
-        home = homes.get(name, "")
-        declared = list(_absent_tile(name, code, message, public.get(f"{home}::{name}" if home else name, {})))
+    for full_name, (code, message) in _absent(profile, tiles=True).items():
+        home, _, name = full_name.rpartition("::")
+        declared = _absent_tile(name, _error(code, full_name, message), public.get(full_name, {}))
         lines += [f"namespace {home} {{", *declared, "}"] if home else declared
     return "\n".join(lines) + "\n\n}  // namespace pto\n"
 
 
-def _absent_tile(name: str, code: str, message: str, known: dict[str, Any]) -> Iterator[str]:
-    attribute, given = _error(code, name, message), _anything(_ANY_ARGUMENTS)
+def _absent_tile(name: str, attribute: str, known: dict[str, Any]) -> Iterator[str]:
+    """A function for calls without template arguments, with types, and with each beginning that has values in it."""
+    given = _anything(_ANY_ARGUMENTS)
     yield f"{attribute} ::ascsim::Absent {name}({given});"
     yield f"template <class First, class... Types> {attribute} ::ascsim::Absent {name}({given});"
     for types, values in known.get("templates", ()):
