@@ -83,7 +83,8 @@ void ascsim_refuse(uint32_t definition, const char* code, const char*)
     throw ascsim::Stop{};
 }
 
-void* ascsim_local_array(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t dtype, const char* name)
+void* ascsim_local_array(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t dtype, const char* name,
+                         const void*)
 {
     note(name, space, bytes, alignment, dtype);
     const uint64_t start = (next_array[space] + alignment - 1) / alignment * alignment;
@@ -93,7 +94,7 @@ void* ascsim_local_array(uint8_t space, uint64_t bytes, uint64_t alignment, uint
 
 void* ascsim_auto_tile(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t dtype)
 {
-    void* place = ascsim_local_array(space, bytes, alignment, dtype, "auto tile");
+    void* place = ascsim_local_array(space, bytes, alignment, dtype, "auto tile", nullptr);
     return place;
 }
 

@@ -48,9 +48,9 @@ struct Launch {
         fake_launch(kernel, line, config.blocks, address, &packed);
     }
 };
-template <class T> T& local_array(Space space, const char* name, unsigned = 32)
+template <class T, class Name> T& local_array(Space space, Name name, unsigned = 32)
 {
-    return *static_cast<T*>(fake_array(int(space), sizeof(T), name));
+    return *static_cast<T*>(fake_array(int(space), sizeof(T), name()));
 }
 struct VfScope { explicit VfScope(const char* name) { fake_scope(name); } };
 template <class T> void must_be_float(T)

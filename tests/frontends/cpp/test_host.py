@@ -48,11 +48,12 @@ __global__ void look(uint8_t* out)
 }
 __global__ void arrays(uint64_t* out)
 {
-    volatile int rounds = 2;  // not unrolled: a copy of the call would be a site of its own
-    for (int round = 0; round < rounds; ++round) {
-        auto* first = (char*)ascsim_local_array(1, 100, 32, 3, "first");
-        auto* second = (char*)ascsim_local_array(1, 64, 64, 1, "second");
-        auto* elsewhere = (char*)ascsim_local_array(2, 64, 32, 1, "elsewhere");
+    static char declared[3];
+#pragma GCC unroll 2
+    for (int round = 0; round < 2; ++round) {
+        auto* first = (char*)ascsim_local_array(1, 100, 32, 3, "first", declared);
+        auto* second = (char*)ascsim_local_array(1, 64, 64, 1, "second", declared + 1);
+        auto* elsewhere = (char*)ascsim_local_array(2, 64, 32, 1, "elsewhere", declared + 2);
         out[0] = first - (char*)ascsim_core.memory[1];
         out[1] = second - (char*)ascsim_core.memory[1];
         out[2] = elsewhere - (char*)ascsim_core.memory[2];
@@ -61,8 +62,9 @@ __global__ void arrays(uint64_t* out)
 }
 __global__ void too_many(int32_t* out)
 {
-    ascsim_local_array(1, 200 * 1024, 32, 1, "big");
-    ascsim_local_array(1, 100 * 1024, 32, 1, "too_big");
+    static char declared[2];
+    ascsim_local_array(1, 200 * 1024, 32, 1, "big", declared);
+    ascsim_local_array(1, 100 * 1024, 32, 1, "too_big", declared + 1);
     out[0] = 1;
 }
 __global__ void tiles(uint64_t* out)

@@ -160,31 +160,31 @@ def test_a_null_argument_stays_a_pointer() -> None:
 @pytest.mark.parametrize(
     ("declaration", "expected"),
     [
-        ("__ubuf__ float x[N];", 'auto& x = ::ascsim::local_array<float[(N)]>(::ascsim::Space::UB, "x");'),
+        ("__ubuf__ float x[N];", 'auto& x = ::ascsim::local_array<float[(N)]>(::ascsim::Space::UB, [] { return "x"; });'),
         (
             "__ubuf__ half x[N >> 1][4];",
-            'auto& x = ::ascsim::local_array<half[(N >> 1)][(4)]>(::ascsim::Space::UB, "x");',
+            'auto& x = ::ascsim::local_array<half[(N >> 1)][(4)]>(::ascsim::Space::UB, [] { return "x"; });',
         ),
-        ("static __cbuf__ T x[2];", 'auto& x = ::ascsim::local_array<T[(2)]>(::ascsim::Space::L1, "x");'),
-        ("__ca__ int8_t x[2];", 'auto& x = ::ascsim::local_array<int8_t[(2)]>(::ascsim::Space::L0A, "x");'),
+        ("static __cbuf__ T x[2];", 'auto& x = ::ascsim::local_array<T[(2)]>(::ascsim::Space::L1, [] { return "x"; });'),
+        ("__ca__ int8_t x[2];", 'auto& x = ::ascsim::local_array<int8_t[(2)]>(::ascsim::Space::L0A, [] { return "x"; });'),
         (
             "__ubuf__ alignas(64) float x[3];",
-            'auto& x = ::ascsim::local_array<float[(3)]>(::ascsim::Space::UB, "x", 64);',
+            'auto& x = ::ascsim::local_array<float[(3)]>(::ascsim::Space::UB, [] { return "x"; }, 64);',
         ),
         (
             "__attribute__((aligned(512))) __ubuf__ float x[3];",
-            'auto& x = ::ascsim::local_array<float[(3)]>(::ascsim::Space::UB, "x", 512);',
+            'auto& x = ::ascsim::local_array<float[(3)]>(::ascsim::Space::UB, [] { return "x"; }, 512);',
         ),
-        ("__ubuf__ uint32_t last;", 'auto& last = ::ascsim::local_array<uint32_t>(::ascsim::Space::UB, "last");'),
-        ("extern __ubuf__ float dyn[];", 'auto& dyn = ::ascsim::dynamic_array<float[]>(::ascsim::Space::UB, "dyn");'),
+        ("__ubuf__ uint32_t last;", 'auto& last = ::ascsim::local_array<uint32_t>(::ascsim::Space::UB, [] { return "last"; });'),
+        ("extern __ubuf__ float dyn[];", 'auto& dyn = ::ascsim::dynamic_array<float[]>(::ascsim::Space::UB, [] { return "dyn"; });'),
         (
             "__ubuf__ const unsigned int x[2], y[3];",
-            'auto& x = ::ascsim::local_array<const unsigned int[(2)]>(::ascsim::Space::UB, "x"); '
-            'auto& y = ::ascsim::local_array<const unsigned int[(3)]>(::ascsim::Space::UB, "y");',
+            'auto& x = ::ascsim::local_array<const unsigned int[(2)]>(::ascsim::Space::UB, [] { return "x"; }); '
+            'auto& y = ::ascsim::local_array<const unsigned int[(3)]>(::ascsim::Space::UB, [] { return "y"; });',
         ),
         (
             "__ubuf__ float x[2], *p;",
-            'auto& x = ::ascsim::local_array<float[(2)]>(::ascsim::Space::UB, "x"); __ubuf__ float *p;',
+            'auto& x = ::ascsim::local_array<float[(2)]>(::ascsim::Space::UB, [] { return "x"; }); __ubuf__ float *p;',
         ),
     ],
 )
@@ -431,7 +431,7 @@ struct Launch {
     const char* name; int line; Config config;
     template <class F, class... A> void run(F f, A... a) const { f(a...); }
 };
-template <class T> T& local_array(Space, const char*, unsigned = 32) { static T x; return x; }
+template <class T, class N> T& local_array(Space, N, unsigned = 32) { static T x; return x; }
 struct VfScope { explicit VfScope(const char*) {} };
 }
 #define __global__

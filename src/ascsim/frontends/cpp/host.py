@@ -144,7 +144,7 @@ _CALLBACKS: tuple[tuple[str, Any], ...] = (
     ("issue", ctypes.CFUNCTYPE(_I32, _U32, _U32)),
     ("resolve", ctypes.CFUNCTYPE(_ADDRESS, _U32, _U32, _U64)),
     ("fault_access", ctypes.CFUNCTYPE(None, _U32, _U32, _U64, _U64, _U64)),
-    ("local_array", ctypes.CFUNCTYPE(_ADDRESS, _U32, _U64, _U64, _U32, _TEXT, _U64)),
+    ("local_array", ctypes.CFUNCTYPE(_ADDRESS, _U32, _U64, _U64, _U32, _TEXT, _U64, _U64)),
     ("auto_tile", ctypes.CFUNCTYPE(_ADDRESS, _U32, _U64, _U64, _U64)),
     ("auto_tile_end", ctypes.CFUNCTYPE(None, _U32, _U64)),
     ("launch", ctypes.CFUNCTYPE(_I32, _TEXT, _TEXT, _U32, _I64, _U64, _ADDRESS, _ADDRESS, _U64)),
@@ -238,7 +238,7 @@ class Host:
         self._core: BlockCore | None = None
         self._core_count = 1
         self._stopped = False
-        self._arrays: dict[tuple[int, bytes], Range] = {}
+        self._arrays: dict[int, Range] = {}
         self._tiles: list[Range] = []
         self._decoded: dict[tuple[int, bytes], list[Any]] = {}
         self._start()
@@ -465,15 +465,16 @@ class Host:
 
     # -- on-chip arrays ------------------------------------------------------------------------------------------------
 
-    def _local_array(self, space: int, size: int, alignment: int, code: int, name: bytes | None, pc: int) -> int | None:
-        key = (pc, name or b"")
-        array = self._arrays.get(key)
+    def _local_array(
+        self, space: int, size: int, alignment: int, code: int, name: bytes | None, declaration: int, pc: int
+    ) -> int | None:
+        array = self._arrays.get(declaration)
         if array is None:
             start = max((a.end for a in self._arrays.values() if a.space == space), default=0)
             array = self._occupy(space, start, size, alignment, (name or b"").decode(errors="replace"), pc)
             if array is None:
                 return None
-            self._arrays[key] = array
+            self._arrays[declaration] = array
             self._decoded.clear()  # pointers into it have a name from now on
             kind = BY_CODE.get(code)
             self.sink.note(

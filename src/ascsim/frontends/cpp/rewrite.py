@@ -6,7 +6,8 @@ Most of the qualifiers are empty macros in ascsim's headers; this pass does only
 - a launch, written with ``<<<>>>`` or as a plain call of a ``__global__`` function from host code, becomes
   ``(::ascsim::Launch{"K", __LINE__, ::ascsim::launch_config(...)}).run([](auto... a) { K(a...); }, arguments)``;
 - ``__ubuf__ T x[N];`` (an object *in* UB, not a pointer into it) becomes a reference into the core's own memory,
-  ``auto& x = ::ascsim::local_array<T[(N)]>(::ascsim::Space::UB, "x");``;
+  ``auto& x = ::ascsim::local_array<T[(N)]>(::ascsim::Space::UB, [] { return "x"; });`` (the lambda's type is the
+  declaration's own);
 - a ``__simd_vf__`` function gets an ``::ascsim::VfScope`` after its opening brace;
 - the attribute ``[aicore]`` becomes blanks;
 - in the text for the host compiler the bodies of device functions are left out, as the vendor's host pass does.
@@ -667,7 +668,7 @@ class _Pass:
             if b"extern" in storage and not extents.replace(b"[()]", b""):
                 function, extents = b"dynamic_array", b"[]"
             call = b"::ascsim::%s<%s%s>" % (function, type_text, extents)
-            arguments = b'::ascsim::Space::%s, "%s"%s' % (space.encode(), name, alignment)
+            arguments = b'::ascsim::Space::%s, [] { return "%s"; }%s' % (space.encode(), name, alignment)
             parts.append(b"%sauto& %s = %s(%s);" % (lines, name, call, arguments))
         tail = b"\n" * self.source.count(b"\n", at, node.end_byte)
         self.device_edits.append(_Edit(start, node.end_byte, b" ".join(parts) + tail))

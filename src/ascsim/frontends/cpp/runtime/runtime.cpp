@@ -384,9 +384,10 @@ void ascsim_trace_grow(void)
 }
 
 __attribute__((noinline)) void* ascsim_local_array(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t dtype,
-                                                   const char* name)
+                                                   const char* name, const void* declaration)
 {
-    void* address = ascsim_host.local_array(space, bytes, alignment, dtype, name, RETURN_ADDRESS);
+    auto key = reinterpret_cast<uint64_t>(declaration);
+    void* address = ascsim_host.local_array(space, bytes, alignment, dtype, name, key, RETURN_ADDRESS);
     if (address == nullptr) {
         throw ascsim::Stop{};
     }

@@ -68,9 +68,10 @@ typedef struct AscsimCore {
 } AscsimCore;
 extern AscsimCore ascsim_core;
 
-// Local arrays: `__ubuf__ T x[N];`. The same site (this call's return address, and `name`) gets the same address again in a
-// launch; addresses start at 0 in each space. Throws ascsim::Stop when the space is full.
-void* ascsim_local_array(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t dtype, const char* name);
+// Local arrays: `__ubuf__ T x[N];`. `declaration` is an address that no other declaration has: the same one gets the same
+// address again in a launch. Addresses start at 0 in each space. Throws ascsim::Stop when the space is full.
+void* ascsim_local_array(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t dtype, const char* name,
+                         const void* declaration);
 
 // Auto mode (kernels compiled with __PTO_AUTO__): where a tile lies while it is in scope. The first call in a launch also
 // tells the machine to insert synchronisation.

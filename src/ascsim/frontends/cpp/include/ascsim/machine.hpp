@@ -494,23 +494,28 @@ constexpr uint64_t aligned_for(Space space, uint64_t asked)
     return asked > base ? asked : base;
 }
 
+// Something of which each declaration has its own, however often the compiler copies the code (loops, inlining). `Name` is
+// the type of the lambda that gives the declared name: each lambda has a type of its own, in each instance of a template.
+template <class Name>
+inline char declaration_of;
+
 // What `__ubuf__ T x[N];` becomes: a reference to an array in the core's memory.
-template <class Array>
-ASCSIM_INLINE Array& local_array(Space space, const char* name, uint64_t alignment = 1)
+template <class Array, class Name>
+ASCSIM_INLINE Array& local_array(Space space, Name name, uint64_t alignment = 1)
 {
     void* place = ascsim_local_array(static_cast<uint8_t>(space), sizeof(Array), aligned_for(space, alignment),
-                                     dtype_code<std::remove_all_extents_t<Array>>, name);
+                                     dtype_code<std::remove_all_extents_t<Array>>, name(), &declaration_of<Name>);
     __asm__ volatile("" : "+r"(place));
     return *static_cast<Array*>(place);
 }
 
 // What `extern __ubuf__ T x[];` becomes: all that the launch's second argument asked for.
-template <class Array>
-ASCSIM_INLINE auto& dynamic_array(Space space, const char* name, uint64_t alignment = 1)
+template <class Array, class Name>
+ASCSIM_INLINE auto& dynamic_array(Space space, Name name, uint64_t alignment = 1)
 {
     using Element = std::remove_extent_t<Array>;
     void* place = ascsim_local_array(static_cast<uint8_t>(space), ascsim_core.dynamic_ub, aligned_for(space, alignment),
-                                     dtype_code<std::remove_all_extents_t<Array>>, name);
+                                     dtype_code<std::remove_all_extents_t<Array>>, name(), &declaration_of<Name>);
     __asm__ volatile("" : "+r"(place));
     return *static_cast<Element(*)[]>(place);
 }
