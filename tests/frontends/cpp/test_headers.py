@@ -450,7 +450,7 @@ extern "C" void same(void** a)
 extern "C" void outside(void** a) { vector_uint8_t x; asc_loadalign(x, (uint8_t*)a[0]); }
 extern "C" void copies(void** a)
 {
-    __ubuf__ auto& local = ascsim::local_array<float[64]>(ascsim::Space::UB, "local");
+    __ubuf__ auto& local = ascsim::local_array<float[64]>(ascsim::Space::UB, [] { return "local"; });
     asc_init();
     asc_copy_gm2ub_align(local, (float*)a[0], 256u);
     asc_sync_notify(PIPE_MTE2, PIPE_V, EVENT_ID3);
@@ -650,4 +650,4 @@ def test_operands_that_no_form_takes(tmp_path: Path) -> None:
     text = '#include "c_api/asc_simd.h"\nvoid kernel() {\n    vector_int64_t a{}, b{};\n    asc_intlv(a, b, a, b);\n}\n'
     errors = compile_errors(tmp_path, text, "a5")
     ((line, message),) = errors
-    assert line == 4 and "ascsim L009 asc_intlv: no form of it on a5 takes these operands" in message
+    assert line == 4 and "ascsim L009 asc_intlv: no form that ascsim has on a5 takes these operands" in message
