@@ -200,6 +200,17 @@ def test_what_one_pair_of_calls_would_order_is_one_finding(lonely_set: bool) -> 
     )
 
 
+def test_of_many_conflicts_of_one_cause_some_are_listed() -> None:
+    builder = Builder()
+    for pipe in (MTE2, V):
+        for turn in range(20):
+            writes = [512 * turn] if pipe == MTE2 else []
+            builder.op(pipe, "op", [] if writes else [512 * turn], writes)
+    found = only(builder)
+    assert found.notes[-1] == "and 13 more hazards of the same cause"
+    assert sum(note.startswith("the same call orders") for note in found.notes) == 6
+
+
 def test_what_needs_two_pairs_of_calls_is_two_findings() -> None:
     builder = Builder()
     for address, line in ((0, 1), (512, 3)):

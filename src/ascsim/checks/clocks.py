@@ -68,7 +68,7 @@ and what turns an address into a byte counted from the first column."""
 
 
 class Hits(NamedTuple):
-    """Conflicts found. ``tally``: entries, conflicts that had no room, rows that may still be compared byte by byte."""
+    """Conflicts found. ``tally``: entries, conflicts that had no room, bursts that may still be compared byte by byte."""
 
     table: Any
     slots: Any
@@ -101,8 +101,8 @@ def new_state(pipes: int, flags: int, supposed: int = 1 << 14) -> State:
     return State._make([np.zeros(shape, np.int64) for shape in shapes])
 
 
-def new_hits(budget: int = 200_000_000) -> Hits:
-    """An empty table. ``budget`` bounds the rows compared byte by byte, so that no trace takes for ever."""
+def new_hits(budget: int = 100_000_000) -> Hits:
+    """An empty table. ``budget`` bounds the bursts compared byte by byte, so that no trace takes for ever."""
     slots, tally = np.full(HIT_SLOTS, -1, np.int64), np.array([0, 0, budget], np.int64)
     return Hits(np.zeros(HITS, HIT), slots, tally)
 
@@ -243,9 +243,9 @@ def _witness(
     tally: Any,
 ) -> tuple:  # fmt: skip
     """(stamp, access) of the newest row, from ``newest`` back to ``known``, that touches a byte of ``access`` so."""
-    stamp = newest
+    stamp, bursts = newest, access["n1"] * access["n2"] * access["n3"]
     while stamp > known and tally[2] > 0:
-        tally[2] -= 1
+        tally[2] -= bursts
         row = order[stamp - 1]
         for b in range(first[row], first[row + 1]):
             other = accesses[b]

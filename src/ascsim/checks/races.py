@@ -23,6 +23,8 @@ _MARGIN = 65536
 """Bytes beyond a memory that are still watched: an overrun races too."""
 _LOCAL_BITS = 5
 _GM_COLUMNS = 1 << 22
+_ALSO = 6
+"""How many further conflicts of one cause a finding lists."""
 _PIPE_NAMES = [Pipe(pipe).name for pipe in range(N_PIPES)]
 _KIND_NAMES = {clocks.RAW: "RAW", clocks.WAR: "WAR", clocks.WAW: "WAW"}
 _CODES = {clocks.RAW: "R001", clocks.WAR: "R002", clocks.WAW: "R003"}
@@ -253,7 +255,9 @@ def _found(context: Context, tiles: Tiles, alike: list[_Entry]) -> Found:
     positions = [tiles.position(number, shared[0][0]) for number in (main.later, main.earlier)]
     notes += [f"the first byte is {' and '.join(dict.fromkeys(p for p in positions if p))}"] if any(positions) else []
     notes += [text for text in (context.step(main.row), context.step(main.earlier_row)) if text]
-    notes += dict.fromkeys(_also(context, tiles, entry, main) for entry in alike if entry is not main)
+    others = [entry for entry in alike if entry is not main]
+    notes += dict.fromkeys(_also(context, tiles, entry, main) for entry in others[:_ALSO])
+    notes += [f"and {len(others) - _ALSO} more hazards of the same cause"] if len(others) > _ALSO else []
     kernel = context.kernel(main.row)
     headline = f"Potential {_KIND_NAMES[main.kind]} hazard detected at {space_name(space)}"
     headline += f" in {kernel}" if kernel else ""
