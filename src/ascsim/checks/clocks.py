@@ -68,7 +68,7 @@ and what turns an address into a byte counted from the first column."""
 
 
 class Hits(NamedTuple):
-    """Conflicts found. ``tally``: entries, conflicts that had no room, bursts that may still be compared byte by byte."""
+    """Conflicts found. ``tally``: entries, conflicts without room, bursts that may still be compared byte by byte."""
 
     table: Any
     slots: Any
