@@ -76,7 +76,7 @@ def start_up(results: Results) -> None:
 def edit_to_verdict(results: Results) -> None:
     """From an edited C++ source to its verdict, beside the bare compilation of the rewritten file."""
     from ascsim.frontends.cpp.compilers import find_compiler as find
-    from ascsim.frontends.cpp.run import include_flags
+    from ascsim.frontends.cpp.driver import include_flags
 
     for name, arch in (("interleave.asc", "dav-3510"), ("sort_rows.cpp", "dav-2201")):
         with tempfile.TemporaryDirectory() as scratch:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 @click.option("--keep", default=None, type=click.Path(path_type=Path), metavar="DIR",
               help="Leave the rewritten C++ sources and the compile commands here.")
 @click.option("--trace-dir", default=None, type=click.Path(path_type=Path), metavar="DIR", help="Leave the trace here.")
+@click.option("--report-to", type=click.Choice(["stdout", "stderr"]), default="stdout", help="Where the report goes "
+              "(default: stdout; stderr for a program that ascsim c++ linked and that is started by its own name).")
 @json_option
 def command(file: Path, **options: Any) -> int:
     """Run FILE and say whether it is right, legal and race-free.
@@ -184,7 +186,7 @@ def _report(
         return status
     from rich.console import Console
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, stderr=options["report_to"] == "stderr")
     for name, values in (shown or {}).items():
         shape = "x".join(map(str, values.shape))
         console.print(f"{name} {shape} {values.dtype}: {shortened(values)}", markup=False, soft_wrap=True)

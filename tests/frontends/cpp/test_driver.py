@@ -110,13 +110,13 @@ def test_the_program_starts_the_tool(options: BuildOptions, tmp_path: Path) -> N
     script.chmod(0o755)
     build(["k.asc", "-o", "main", "--npu-arch=a5"], replace(options, python=str(script)))
     done = subprocess.run(["./main", "one", "two words", ""], capture_output=True, text=True, check=False)
-    started = ["-P", "-m", "ascsim.cli", "run", str(tmp_path / "main"), "--"]
+    started = ["-P", "-m", "ascsim.cli", "run", "--report-to", "stderr", str(tmp_path / "main"), "--"]
     expected = "".join(f"<{word}>\n" for word in [*started, "one", "two words", ""])
     assert done.stdout == expected, "and no initialiser of the user has run"
     assert done.returncode == 5
     other = {**os.environ, "ASCSIM_PYTHON": "echo"}
     assert subprocess.run(["./main"], capture_output=True, text=True, env=other).stdout.startswith(
-        "-P -m ascsim.cli run"
+        "-P -m ascsim.cli run --report-to stderr"
     )
     lost = subprocess.run(["./main"], capture_output=True, text=True, env={"ASCSIM_PYTHON": "/no/python"})
     assert lost.returncode == 127
@@ -279,13 +279,18 @@ def test_errors_name_the_users_line_and_column(options: BuildOptions, tmp_path: 
         "      5 |     k<<<1>>>(&i, missing);",
         "        |                  ^",
     ], "once, though both compilations have seen it"
-    with pytest.raises(CompileError, match=r"^device\.asc:3:5: error: .*'absent'"):
+    with pytest.raises(
+        CompileError, match=r"device\.asc does not compile: 1 error\ndevice\.asc:3:5: error: .*'absent'"
+    ):
         build(["-c", "device.asc", "--npu-arch=a5"], options)
-    with pytest.raises(CompileError, match=r"^h\.h:3:30: error: .*'wrong'"):
+    with pytest.raises(CompileError, match=r"header\.asc does not compile: 1 error\nh\.h:3:30: error: .*'wrong'"):
         build(["-c", "header.asc", "--npu-arch=a5"], options)
     with pytest.raises(CompileError) as caught:
         build(["-c", "template.asc", "--npu-arch=a5"], options)
     assert re.match(r"template\.asc:3:\d+: error: static assertion failed.*: only float here", caught.value.text)
+    with pytest.raises(CompileError, match=r"device\.asc, header\.asc do not compile: 2 errors\n") as caught:
+        build(["device.asc", "header.asc", "-o", "main", "--npu-arch=a5"], options)
+    assert list(dict.fromkeys(Path(message.path).name for message in caught.value.messages)) == ["device.asc", "h.h"]
 
 
 def test_warnings_of_the_host_compilation_come_back(options: BuildOptions, tmp_path: Path) -> None:
@@ -343,7 +348,11 @@ def test_keep_leaves_the_rewritten_files_and_the_commands(options: BuildOptions,
     build(["k.asc", "-c", "--npu-arch=a5", "--keep", "kept"], replace(options, cache=None))
     assert "ascsim::local_array<float[(8)]>" in (tmp_path / "kept" / "k.device.cpp").read_text()
     assert "ascsim::local_array" not in (tmp_path / "kept" / "k.host.cpp").read_text()
-    assert (tmp_path / "kept" / "commands.txt").read_text().count(" -c ") == 2
+    commands = tmp_path / "kept" / "commands.txt"
+    assert commands.read_text().count(" -c ") == 2
+    for _ in range(2):
+        build(["k.asc", "-c", "--npu-arch=a5", "--keep=kept"], options)
+    assert commands.read_text().count(" -c\n") == 2, "of what was compiled before, too"
 
 
 def test_plain_files_see_no_prelude(options: BuildOptions, tmp_path: Path) -> None:

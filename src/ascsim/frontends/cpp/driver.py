@@ -105,8 +105,11 @@ class CompileError(UserError):
     ``text`` is its word in the user's terms, ``messages`` the same as data, ``raw`` all that it printed.
     """
 
-    def __init__(self, text: str, raw: str, messages: Sequence[Message] = ()) -> None:
-        super().__init__(text, status=1)
+    def __init__(self, text: str, raw: str, messages: Sequence[Message], sources: Sequence[Path]) -> None:
+        count = len({(message.path, message.line, message.text) for message in messages})
+        errors = f": {count} error{'s' * (count > 1)}" if count else ""
+        verb = "does" if len(sources) == 1 else "do"
+        super().__init__(f"{', '.join(map(str, sources))} {verb} not compile{errors}\n{text}", status=1)
         self.text = text
         self.raw = raw
         self.messages = tuple(messages)
@@ -170,6 +173,20 @@ def macros(profile: str, side: str) -> dict[str, str]:
     if side != "host" and profile != "cpu":
         found |= _MARKS_OF_DEVICE_PASS
     return found
+
+
+def include_flags(npu_arch: str) -> list[str]:
+    """What a bare compiler needs besides a rewritten host file that ``keep`` left: macros, directories, headers."""
+    profile = profiles.find(npu_arch)
+    return _include_flags(macros(profile.name, "host"), _own_headers(profile), PRELUDE)
+
+
+def _include_flags(defined: dict[str, str], directories: Sequence[Path], prelude: Sequence[str]) -> list[str]:
+    return [
+        *(f"-D{name}={value}" for name, value in defined.items()),
+        *(f"-I{directory}" for directory in directories),
+        *(word for header in prelude for word in ("-include", header)),
+    ]
 
 
 def build(arguments: Sequence[str], options: BuildOptions | None = None) -> BuildResult:
@@ -319,6 +336,7 @@ class _Build:
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
             calls = [[pool.submit(self._run_job, job) for job in jobs] for _, _, jobs in plans]
             compiled = [[call.result() for call in of_source] for of_source in calls]
+        self._report([(source, unit) for source, unit, _ in plans], compiled)
         return [self._object(source, unit, done) for (source, unit, _), done in zip(plans, compiled, strict=True)]
 
     def _plan(self, source: Source) -> tuple[Prepared | None, list[_Job]]:
@@ -330,7 +348,6 @@ class _Build:
 
     def _object(self, source: Source, unit: Prepared | None, compiled: list[_Compiled]) -> _Object:
         """The host object with its device frames."""
-        self._report(unit, compiled)
         files = tuple(unit.originals.get(str(file), file) if unit else file for file in compiled[0].files)
         key = "-".join(entry.key for entry in compiled)
         frames = self._frames(unit, source, compiled) if unit is not None else []
@@ -410,9 +427,7 @@ class _Build:
             *(_OF_GCC if kind == "gcc" else ()),
             *(_OF_ZIG if kind == "zig" else ()),
             *(() if has_standard else ("-std=c++17",)),
-            *(f"-D{name}={value}" for name, value in defined.items()),
-            *(f"-I{directory}" for directory in self.headers),
-            *(word for header in prelude for word in ("-include", header)),
+            *_include_flags(defined, self.headers, prelude),
             "-iquote",
             str(source.path.absolute().parent),
             *line.compile_flags,
@@ -442,6 +457,8 @@ class _Build:
         cache = ObjectCache(self.options.cache)
         cached = cache.find(key)
         if cached is not None:
+            if self.keep is not None:  # which has the commands of all files, compiled now or before
+                self.commands.append(shlex.join([*job.command, "-c"]))
             return _Compiled(job.side, cached.object, cached.printed, False, cached.key, cached.files)
         with tempfile.TemporaryDirectory(dir=self.work) as directory:
             place, dependencies = Path(directory, "unit.o"), Path(directory, "unit.d")
@@ -464,20 +481,24 @@ class _Build:
         described = Frame({**common, "side": "host", "kernels": kernels}, b"")
         return [described, *(Frame({**common, "side": c.side}, c.object) for c in compiled if c.side != "host")]
 
-    def _report(self, unit: Prepared | None, compiled: list[_Compiled]) -> None:
+    def _report(self, units: list[tuple[Source, Prepared | None]], compiled: list[list[_Compiled]]) -> None:
         """Keep warnings, raise errors, both in the user's terms."""
         errors: list[Message] = []
-        for entry in compiled:
-            found = parse_messages(entry.printed, self.headers)
-            if unit is not None:
-                text = unit.host_text if entry.side == "host" else unit.device_text
-                found = [_with_user_column(message, unit, text) for message in found]
-            if entry.failed:
-                errors += [message for message in found if message.is_error]
-            self.warnings += [message for message in found if message.kind == "warning"]
-        raw = "".join(entry.printed for entry in compiled if entry.failed)
-        if any(entry.failed for entry in compiled):
-            raise CompileError(render(errors) or raw.strip(), raw, errors)
+        for (_, unit), of_source in zip(units, compiled, strict=True):
+            for entry in of_source:
+                found = parse_messages(entry.printed, self.headers)
+                if unit is not None:
+                    text = unit.host_text if entry.side == "host" else unit.device_text
+                    found = [_with_user_column(message, unit, text) for message in found]
+                if entry.failed:
+                    errors += [message for message in found if message.is_error]
+                self.warnings += [message for message in found if message.kind == "warning"]
+        failed = [
+            source.path for (source, _), calls in zip(units, compiled, strict=True) if any(c.failed for c in calls)
+        ]
+        if failed:
+            raw = "".join(entry.printed for of_source in compiled for entry in of_source if entry.failed)
+            raise CompileError(render(errors) or raw.strip(), raw, errors, failed)
 
     def _write_dependencies(self, output: Path, files: Iterable[Path]) -> None:
         """The dependency file that a build system asked for; it names the user's files, not the rewritten copies."""
@@ -499,7 +520,7 @@ class _Build:
             to = ["-o", str(self.line.output)] if self.line.output is not None else []
             done = self._run([*job.command, *self.line.text_flags, *to])
             if done.returncode != 0:
-                raise CompileError(done.stderr.strip(), done.stderr)
+                raise CompileError(done.stderr.strip(), done.stderr, (), [source.path])
             printed += done.stdout
             outputs += [self.line.output] if self.line.output is not None else []
         sys.stdout.write(printed)

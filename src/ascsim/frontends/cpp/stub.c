@@ -2,7 +2,8 @@
  *
  * The program is a shared object without an interpreter, so the kernel maps it and jumps here: no library is loaded,
  * no relocation is applied and no initialiser has run. Therefore this file uses nothing but the stack, system calls
- * and addresses relative to the instruction pointer. It starts `python -m ascsim.cli run <this file> -- arguments`.
+ * and addresses relative to the instruction pointer. It starts `python -m ascsim.cli run --report-to stderr <this file>
+ * -- arguments`: the program's standard output stays its own.
  */
 
 #if !defined(ASCSIM_PYTHON_PATH)
@@ -119,7 +120,7 @@ __attribute__((noreturn, used, visibility("hidden"))) void ascsim_exec(word *sta
     }
     /* A bare name is looked up on PATH, which is what env(1) does. */
     const char *program = has_slash(python) ? python : "/usr/bin/env";
-    const char *volatile started[count + 10];
+    const char *volatile started[count + 12];
     word at = 0;
     started[at++] = program;
     if (program != python) {
@@ -129,6 +130,8 @@ __attribute__((noreturn, used, visibility("hidden"))) void ascsim_exec(word *sta
     started[at++] = "-m";
     started[at++] = "ascsim.cli";
     started[at++] = "run";
+    started[at++] = "--report-to";
+    started[at++] = "stderr";
     started[at++] = path;
     started[at++] = "--";
     for (word index = 1; index < count; ++index) {
