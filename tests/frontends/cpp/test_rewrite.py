@@ -160,13 +160,22 @@ def test_a_null_argument_stays_a_pointer() -> None:
 @pytest.mark.parametrize(
     ("declaration", "expected"),
     [
-        ("__ubuf__ float x[N];", 'auto& x = ::ascsim::local_array<float[(N)]>(::ascsim::Space::UB, [] { return "x"; });'),
+        (
+            "__ubuf__ float x[N];",
+            'auto& x = ::ascsim::local_array<float[(N)]>(::ascsim::Space::UB, [] { return "x"; });',
+        ),
         (
             "__ubuf__ half x[N >> 1][4];",
             'auto& x = ::ascsim::local_array<half[(N >> 1)][(4)]>(::ascsim::Space::UB, [] { return "x"; });',
         ),
-        ("static __cbuf__ T x[2];", 'auto& x = ::ascsim::local_array<T[(2)]>(::ascsim::Space::L1, [] { return "x"; });'),
-        ("__ca__ int8_t x[2];", 'auto& x = ::ascsim::local_array<int8_t[(2)]>(::ascsim::Space::L0A, [] { return "x"; });'),
+        (
+            "static __cbuf__ T x[2];",
+            'auto& x = ::ascsim::local_array<T[(2)]>(::ascsim::Space::L1, [] { return "x"; });',
+        ),
+        (
+            "__ca__ int8_t x[2];",
+            'auto& x = ::ascsim::local_array<int8_t[(2)]>(::ascsim::Space::L0A, [] { return "x"; });',
+        ),
         (
             "__ubuf__ alignas(64) float x[3];",
             'auto& x = ::ascsim::local_array<float[(3)]>(::ascsim::Space::UB, [] { return "x"; }, 64);',
@@ -175,8 +184,14 @@ def test_a_null_argument_stays_a_pointer() -> None:
             "__attribute__((aligned(512))) __ubuf__ float x[3];",
             'auto& x = ::ascsim::local_array<float[(3)]>(::ascsim::Space::UB, [] { return "x"; }, 512);',
         ),
-        ("__ubuf__ uint32_t last;", 'auto& last = ::ascsim::local_array<uint32_t>(::ascsim::Space::UB, [] { return "last"; });'),
-        ("extern __ubuf__ float dyn[];", 'auto& dyn = ::ascsim::dynamic_array<float[]>(::ascsim::Space::UB, [] { return "dyn"; });'),
+        (
+            "__ubuf__ uint32_t last;",
+            'auto& last = ::ascsim::local_array<uint32_t>(::ascsim::Space::UB, [] { return "last"; });',
+        ),
+        (
+            "extern __ubuf__ float dyn[];",
+            'auto& dyn = ::ascsim::dynamic_array<float[]>(::ascsim::Space::UB, [] { return "dyn"; });',
+        ),
         (
             "__ubuf__ const unsigned int x[2], y[3];",
             'auto& x = ::ascsim::local_array<const unsigned int[(2)]>(::ascsim::Space::UB, [] { return "x"; }); '
