@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
 import numpy as np
 
 from ascsim.diagnostics import UserError
@@ -147,9 +146,3 @@ def shortened(values: np.ndarray) -> str:
         separator=", ", max_line_width=200,
     )  # fmt: skip
     return shown if values.size <= 8 else f"{shown[:-1]}, ...]"
-
-
-arch_option = click.option(
-    "--npu-arch", "arch", default=None, help="The chip: a2a3, a5, cpu, or an alias (dav-2201, dav-3510, Ascend910B, ...)."
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ascsim import profiles
-from ascsim.cli.arguments import arch_option, json_option
+from ascsim.cli.options import arch_option, json_option
 from ascsim.diagnostics import Diagnostic, Place, Severity, Site, UserError
 
 

@@ -10,7 +10,7 @@ import sys
 import click
 
 from ascsim import __version__, profiles
-from ascsim.cli.arguments import json_option
+from ascsim.cli.options import json_option
 from ascsim.diagnostics import UserError
 
 _LIBRARIES = ("numpy", "numba", "ml_dtypes", "en_dtypes", "xdsl", "tree-sitter", "tree-sitter-cuda", "click", "rich")
@@ -20,9 +20,9 @@ _LIBRARIES = ("numpy", "numba", "ml_dtypes", "en_dtypes", "xdsl", "tree-sitter",
 @json_option
 def command(as_json: bool) -> int:
     """What was found on this machine: the C++ compiler, the profiles, the versions of what ascsim stands on."""
+    from ascsim.cache import cache_directory
     from ascsim.frontends.cpp import compilers
     from ascsim.isa import REGISTRY
-    from ascsim.cache import cache_directory
 
     try:
         found = compilers.find_compiler()

@@ -7,7 +7,7 @@ import json
 
 import click
 
-from ascsim.cli.arguments import json_option
+from ascsim.cli.options import json_option
 from ascsim.diagnostics import CATALOGUE, UserError
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascsim.cli.arguments import arch_option, json_option
+from ascsim.cli.options import arch_option, json_option
 from ascsim.diagnostics import UserError
 
 if TYPE_CHECKING:

@@ -84,6 +84,18 @@ void fake_launch(const char* kernel, int line, int blocks, void* entry, void* ar
 }
 """
 
+FIRST_OF_LIBRARY = """
+#include <stdio.h>
+template <class T> __attribute__((used)) T twice(T x) { return x + x; }
+namespace { __attribute__((used, noinline)) int hidden(int x) { return x + 1; } }
+static __attribute__((used, noinline)) int shared_name(int x) { return x + 10; }
+struct Loud { Loud() { puts("first init"); } ~Loud() { puts("first fini"); } } loud;
+extern "C" int plain(int x) { return twice(x) + hidden(x) + shared_name(x); }
+extern "C" int bar(int x) { return x; }
+extern "C" int foobar(int x) { return x; }
+"""
+SECOND_OF_LIBRARY = "static __attribute__((used, noinline)) int shared_name(int x) { return x + 20; }\n"
+
 # Loads a program as the runtime does and calls its main.
 RUNNER = r"""
 import ctypes, os, sys
@@ -175,3 +187,17 @@ def options(compiler: Compiler, toolbox: Path, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ASCSIM_CACHE", str(toolbox / "cache"))
     return BuildOptions(compiler=compiler, headers=(toolbox / "include",), cache=toolbox / "cache")
+
+
+@pytest.fixture(scope="session")
+def library(compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shared library of two files, with functions of every kind."""
+    place = tmp_path_factory.mktemp("elf")
+    (place / "first.cpp").write_text(FIRST_OF_LIBRARY)
+    (place / "second.cpp").write_text(SECOND_OF_LIBRARY)
+    for name in ("first", "second"):
+        command = [*compiler.command, "-O1", "-fPIC", "-c", f"{name}.cpp", "-o", f"{name}.o"]
+        subprocess.run(command, check=True, cwd=place)
+    command = [*compiler.command, "-shared", "first.o", "second.o", "-o", "lib.so", "-Wl,-soname,libfunctions.so"]
+    subprocess.run(command, check=True, cwd=place)
+    return place / "lib.so"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
 from pathlib import Path
 
@@ -18,71 +17,6 @@ from ascsim.frontends.cpp.elf import (
     silence_initialisers,
 )
 
-FIRST = """
-#include <stdio.h>
-template <class T> __attribute__((used)) T twice(T x) { return x + x; }
-namespace { __attribute__((used, noinline)) int hidden(int x) { return x + 1; } }
-static __attribute__((used, noinline)) int shared_name(int x) { return x + 10; }
-struct Loud { Loud() { puts("first init"); } ~Loud() { puts("first fini"); } } loud;
-extern "C" int plain(int x) { return twice(x) + hidden(x) + shared_name(x); }
-extern "C" int bar(int x) { return x; }
-extern "C" int foobar(int x) { return x; }
-"""
-SECOND = "static __attribute__((used, noinline)) int shared_name(int x) { return x + 20; }\n"
-
-
-@pytest.fixture(scope="module")
-def library(compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("elf")
-    (place / "first.cpp").write_text(FIRST)
-    (place / "second.cpp").write_text(SECOND)
-    for name in ("first", "second"):
-        command = [*compiler.command, "-O1", "-fPIC", "-c", f"{name}.cpp", "-o", f"{name}.o"]
-        subprocess.run(command, check=True, cwd=place)
-    subprocess.run([*compiler.command, "-shared", "first.o", "second.o", "-o", "lib.so"], check=True, cwd=place)
-    return place / "lib.so"
-
-
-def test_functions_by_name_and_address(library: Path) -> None:
-    symbols = ElfFile.read(library).symbols
-    for name in ("plain", "_Z5twiceIiET_S0_", "_ZN12_GLOBAL__N_16hiddenEi"):
-        address = symbols.address_of(name)
-        assert address is not None, name
-        found = symbols.name_at(address)
-        assert found is not None
-        assert found.name == name
-        assert found.size > 0
-        assert symbols.name_at(address + found.size - 1) == found
-    assert symbols.address_of("absent") is None
-    assert symbols.address_of("puts") is None, "only defined functions count"
-    assert symbols.name_at(0) is None
-
-
-def test_names_that_share_a_tail_are_told_apart(library: Path) -> None:
-    symbols = ElfFile.read(library).symbols
-    bar, foobar = symbols.address_of("bar"), symbols.address_of("foobar")
-    assert bar is not None and foobar is not None and bar != foobar
-    assert [symbol.name for symbol in (symbols.name_at(bar), symbols.name_at(foobar)) if symbol] == ["bar", "foobar"]
-
-
-def test_local_functions_of_one_name_are_told_apart_by_file(library: Path, tmp_path: Path) -> None:
-    symbols = ElfFile.read(library).symbols
-    name = "_ZL11shared_namei"
-    first, second = (symbols.address_of(name, file=f"{stem}.cpp") for stem in ("first", "second"))
-    assert first is not None and second is not None and first != second
-    assert symbols.address_of(name, file="third.cpp") is None
-    silent = tmp_path / "silent.so"
-    silent.write_bytes(library.read_bytes())
-    silence_initialisers(silent)
-    loaded = ctypes.CDLL(str(silent))
-    base = ctypes.cast(loaded._handle, ctypes.POINTER(ctypes.c_void_p))[0] or 0
-    results = [ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(base + address)(1) for address in (first, second)]
-    assert results == [11, 21]
-    found = symbols.name_at(first)
-    assert found is not None and found.is_local and found.file == "first.cpp"
-    plain = symbols.name_at(symbols.address_of("plain") or 0)
-    assert plain is not None and not plain.is_local and plain.file == ""
-
 
 def test_sections_and_needed_libraries(library: Path) -> None:
     file = ElfFile.read(library)
@@ -91,7 +25,16 @@ def test_sections_and_needed_libraries(library: Path) -> None:
     assert len(file.content(text)) == text.size
     assert file.section(".absent") is None
     assert any(name.startswith("libc.so") for name in file.needed)
+    assert file.soname == "libfunctions.so"
     assert file.content(next(section for section in file.sections if section.name == ".bss")) == b""
+
+
+def test_defined_functions_are_known_by_name(library: Path) -> None:
+    file = ElfFile.read(library)
+    assert file.defines("plain") and file.defines("bar") and file.defines("_ZL11shared_namei")
+    assert not file.defines("absent") and not file.defines("ar")
+    assert not file.defines("puts"), "only used"
+    assert not file.defines("loud"), "no function"
 
 
 def test_initialisers_can_be_silenced(library: Path, tmp_path: Path) -> None:

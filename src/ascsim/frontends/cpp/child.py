@@ -22,7 +22,7 @@ from ascsim import profiles
 from ascsim.diagnostics import Site, UserError
 from ascsim.frontends.cpp.host import Host
 from ascsim.frontends.cpp.image import load_image
-from ascsim.frontends.cpp.sink import CALL, FATAL
+from ascsim.frontends.cpp.session import CALL, FATAL
 
 FATAL_STATUS = 70
 

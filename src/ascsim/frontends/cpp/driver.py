@@ -561,7 +561,7 @@ class _Build:
         for frame in frames:
             if frame.header.get("headers") != headers_hash():
                 raise StaleError(f"the object file of {Path(frame.header['source']).name}")
-        has_main = file.symbols.address_of("main") is not None
+        has_main = file.defines("main")
         if is_program and not has_main and all(name.startswith(_SYSTEM_LIBRARIES) for name in file.needed):
             raise LinkError(
                 "the program has no main function. Add the file or library that defines it, or build a library with "

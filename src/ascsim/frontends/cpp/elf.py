@@ -1,26 +1,21 @@
-"""A small reader (and mender) of ELF64 files: what the compiler driver and the runtime need, no more.
-
-The runtime finds a kernel by the *name* of the function that the host program hands over: address to name in the
-host file, name to address in the device image. Both come from ``.symtab``, local symbols included, because a kernel
-in an anonymous namespace has no other trace.
-"""
+"""A small reader (and mender) of ELF64 files: what the compiler driver and the runtime need, no more."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    from ascsim.frontends.cpp.symbols import SymbolTable
 
 MAGIC = b"\x7fELF"
 
 # Section types, symbol kinds and dynamic tags of the ELF specification (System V gABI, chapter 4 and 5).
 SHT_PROGBITS, SHT_SYMTAB, SHT_DYNAMIC, SHT_NOBITS = 1, 2, 6, 8
-STT_FUNC, STT_FILE, STT_IFUNC = 2, 4, 10
-STB_LOCAL = 0
+STT_FUNC, STT_IFUNC = 2, 10
 SHN_UNDEF, SHN_LORESERVE, SHN_XINDEX = 0, 0xFF00, 0xFFFF
 ET_REL, ET_DYN = 1, 3
 DT_NULL, DT_NEEDED, DT_SONAME, DT_INIT_ARRAYSZ, DT_FINI_ARRAYSZ, DT_PREINIT_ARRAYSZ = 0, 1, 14, 27, 28, 33
@@ -28,9 +23,7 @@ DT_NULL, DT_NEEDED, DT_SONAME, DT_INIT_ARRAYSZ, DT_FINI_ARRAYSZ, DT_PREINIT_ARRA
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _DYNAMIC = struct.Struct("<qQ")
-_SYMBOL = np.dtype(
-    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
-)
+_SYMBOL = struct.Struct("<IBBHQQ")
 
 
 class ElfError(ValueError):
@@ -52,93 +45,6 @@ class Section:
     info: int
     alignment: int
     entry_size: int
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A function: its mangled name, link-time address, size in bytes, the source file it came from and its binding."""
-
-    name: str
-    address: int
-    size: int
-    file: str
-    is_local: bool
-
-
-class SymbolTable:
-    """The functions that a file defines, by address and by name.
-
-    Addresses are link-time addresses: the loader's base (``dli_fbase`` of ``dladdr``) is added to get a pointer.
-    """
-
-    def __init__(self, entries: np.ndarray, names: bytes) -> None:
-        self._names = names
-        kinds = entries["info"] & 0xF
-        is_file = kinds == STT_FILE
-        # Local symbols follow the STT_FILE entry of their translation unit; global ones come after all of them.
-        position = np.where(is_file, np.arange(len(entries)), -1)
-        file_of = np.maximum.accumulate(position) if len(entries) else position
-        is_local = (entries["info"] >> 4) == STB_LOCAL
-        file_of = np.where(is_local, file_of, -1)
-        functions = np.isin(kinds, (STT_FUNC, STT_IFUNC)) & (entries["section"] != SHN_UNDEF)
-        chosen = entries[functions]
-        order = np.argsort(chosen["value"], kind="stable")
-        self._addresses = np.ascontiguousarray(chosen["value"][order])
-        self._sizes = np.ascontiguousarray(chosen["size"][order])
-        self._name_offsets = np.ascontiguousarray(chosen["name"][order])
-        self._is_local = is_local[functions][order]
-        files = file_of[functions][order]
-        self._file_offsets = np.where(files >= 0, entries["name"][files], 0)
-
-    def __len__(self) -> int:
-        return len(self._addresses)
-
-    def __iter__(self) -> Iterator[Symbol]:
-        return (self._symbol(index) for index in range(len(self)))
-
-    def name_at(self, address: int) -> Symbol | None:
-        """The function that contains ``address``; None between functions."""
-        index = int(np.searchsorted(self._addresses, np.uint64(address), side="right")) - 1
-        while index >= 0:
-            start, size = int(self._addresses[index]), int(self._sizes[index])
-            if start <= address < start + max(size, 1):
-                first = int(np.searchsorted(self._addresses, np.uint64(start), side="left"))
-                return self._symbol(first)
-            if size:
-                return None
-            index -= 1  # a symbol without a size says nothing of what lies behind it
-        return None
-
-    def address_of(self, name: str, file: str | None = None) -> int | None:
-        """The address of the function of that (mangled) name; None if there is none.
-
-        ``file`` (a source file's name as in :attr:`Symbol.file`) chooses between local functions of one name.
-        """
-        found = [self._symbol(int(index)) for index in self._named(name)]
-        if file is not None:
-            found = [symbol for symbol in found if symbol.file == file]
-        return found[0].address if found else None
-
-    def _named(self, name: str) -> np.ndarray:
-        wanted = name.encode() + b"\0"
-        # Linkers share tails ("bar" lies within "foobar"), so every occurrence of the name is a candidate.
-        offsets, at = [], self._names.find(wanted)
-        while at >= 0:
-            offsets.append(at)
-            at = self._names.find(wanted, at + 1)
-        return np.flatnonzero(np.isin(self._name_offsets, np.array(offsets, dtype=np.uint32)))
-
-    def _symbol(self, index: int) -> Symbol:
-        return Symbol(
-            name=self._text(int(self._name_offsets[index])),
-            address=int(self._addresses[index]),
-            size=int(self._sizes[index]),
-            file=self._text(int(self._file_offsets[index])),
-            is_local=bool(self._is_local[index]),
-        )
-
-    def _text(self, offset: int) -> str:
-        return self._names[offset : self._names.index(b"\0", offset)].decode(errors="replace")
 
 
 class ElfFile:
@@ -190,11 +96,24 @@ class ElfFile:
     @cached_property
     def symbols(self) -> SymbolTable:
         """The functions of ``.symtab``; empty if the file was stripped."""
+        from ascsim.frontends.cpp.symbols import SymbolTable
+
+        return SymbolTable(*self._symbol_table)
+
+    def defines(self, name: str) -> bool:
+        """Whether ``.symtab`` has a function of that (mangled) name."""
+        entries, names = self._symbol_table
+        wanted = set(occurrences(names, name))
+        return any(
+            offset in wanted and info & 0xF in (STT_FUNC, STT_IFUNC) and section != SHN_UNDEF
+            for offset, info, _, section, _, _ in _SYMBOL.iter_unpack(entries)
+        )
+
+    @property
+    def _symbol_table(self) -> tuple[bytes, bytes]:
+        """The bytes of ``.symtab`` and of its names."""
         table = next((section for section in self.sections if section.type == SHT_SYMTAB), None)
-        if table is None:
-            return SymbolTable(np.empty(0, _SYMBOL), b"\0")
-        entries = np.frombuffer(self.content(table), dtype=_SYMBOL)
-        return SymbolTable(entries, self.content(self.sections[table.link]))
+        return (b"", b"\0") if table is None else (self.content(table), self.content(self.sections[table.link]))
 
     @cached_property
     def dynamic(self) -> tuple[tuple[int, int, int], ...]:
@@ -237,6 +156,16 @@ class ElfFile:
     def _string(self, table: int, offset: int) -> str:
         start = table + offset
         return bytes(self.data[start : self.data.index(b"\0", start)]).decode(errors="replace")
+
+
+def occurrences(names: bytes, name: str) -> list[int]:
+    """Offsets of a name in a table of names. Linkers share tails ("bar" lies within "foobar"): there may be several."""
+    wanted = name.encode() + b"\0"
+    found, at = [], names.find(wanted)
+    while at >= 0:
+        found.append(at)
+        at = names.find(wanted, at + 1)
+    return found
 
 
 def silence_initialisers(path: str | Path) -> None:

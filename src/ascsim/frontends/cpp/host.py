@@ -25,10 +25,11 @@ import numpy as np
 
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Refused, Severity, Site
 from ascsim.frontends.cpp.allocations import FILLED, POISON, Allocation, DeviceMemory
-from ascsim.frontends.cpp.elf import ElfFile, SymbolTable
+from ascsim.frontends.cpp.elf import ElfFile
 from ascsim.frontends.cpp.exports import export_name
 from ascsim.frontends.cpp.image import Image, loaded_libraries
 from ascsim.frontends.cpp.sink import NativeSink, view_of
+from ascsim.frontends.cpp.symbols import SymbolTable
 from ascsim.isa import REGISTRY
 from ascsim.isa.definition import Definition, Operand, RegisterInstruction
 from ascsim.machine.autosync import AutoSync

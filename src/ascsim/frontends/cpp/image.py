@@ -19,12 +19,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ascsim.cache import cache_directory, prune, write_atomically
 from ascsim.diagnostics import UserError
-from ascsim.frontends.cpp.elf import ElfFile, SymbolTable
+from ascsim.frontends.cpp.elf import ElfFile
 from ascsim.frontends.cpp.generate import headers_hash
+
+if TYPE_CHECKING:
+    from ascsim.frontends.cpp.symbols import SymbolTable
 
 SECTION = ".ascsim.device"
 FRAME_MAGIC = b"ASCSIMDV"

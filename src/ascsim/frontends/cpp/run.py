@@ -6,13 +6,17 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ascsim import profiles
 from ascsim.diagnostics import UserError
-from ascsim.frontends.cpp import driver, session
+from ascsim.frontends.cpp import driver
 from ascsim.frontends.cpp.arguments import LANGUAGES
 from ascsim.frontends.cpp.image import load_image
-from ascsim.frontends.launch import Run
+
+if TYPE_CHECKING:
+    from ascsim.frontends.cpp.session import Outcome
+    from ascsim.frontends.launch import Run
 
 AUTO_FLAGS = ("--cce-pto-auto-enable",)
 
@@ -45,6 +49,8 @@ def run_file(
         program = file
         if arch and profiles.find(arch).name != load_image(program).profile:
             raise UserError(f"{file} was compiled for {load_image(program).profile}; build it again for {arch}")
+    from ascsim.frontends.cpp import session
+
     stdout = sys.stderr if output_to_stderr else None
     outcome = session.run(program, arguments, timeout=timeout, trace_directory=trace_directory, stdout=stdout)
     try:
@@ -53,9 +59,10 @@ def run_file(
         outcome.close()
 
 
-def judge(outcome: session.Outcome, name: str, started: float) -> Run:
+def judge(outcome: Outcome, name: str, started: float) -> Run:
     """The run of a finished program: what stopped it, and what the checks say."""
     from ascsim import checks
+    from ascsim.frontends.launch import Run
 
     found = [*([outcome.error] if outcome.error else []), *outcome.stops()]
     found += checks.run(outcome.trace, outcome.profile, outcome.sites)

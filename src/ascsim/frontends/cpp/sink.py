@@ -27,10 +27,6 @@ class NativeTrace(ctypes.Structure):
     )
 
 
-FATAL = "fatal.txt"
-"""Beside the trace: why the child process could not start or go on."""
-CALL = "call.json"
-"""Beside the trace: a kernel to run instead of ``main`` (:class:`ascsim.frontends.cpp.session.Call`)."""
 ROW_BYTES, ACCESS_BYTES, MASK_BYTES = ROW.itemsize, ACCESS.itemsize, 32
 _TABLE = 1 << 36
 """Bytes of address space that a table may grow through (``RESERVED`` in runtime.cpp)."""
