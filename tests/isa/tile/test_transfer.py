@@ -1,0 +1,349 @@
+"""TLOAD, TSTORE, TMOV: shapes, strides, layouts, what fills a line up, sums."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ascsim.diagnostics import Refused
+from ascsim.isa.tile.transfer import CUSTOM_PAD, DN, ND, NZ, AtomicType, STPhase, pad_bits
+from ascsim.machine.dtypes import dtype
+from ascsim.machine.operands import GlobalTensor, Tile
+from ascsim.machine.trace import Mode
+from ascsim.machine.words import BLayout, PadValue, Pipe, Space
+from harness import Bench
+
+PROFILES = ("a2a3", "a5", "cpu")
+CHIPS = ("a2a3", "a5")
+PLAIN = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32")
+BASE = 4096
+
+
+def noisy(profile: str, seed: int = 0) -> Bench:
+    bench = Bench(profile)
+    for number, space in enumerate((Space.UB, Space.GM)):
+        data = bench.memory(space)
+        data[:] = np.random.default_rng((seed, number)).integers(0, 256, data.size, np.uint8)
+    return bench
+
+
+def view(kind: str, shape: tuple, strides: tuple, layout: int = ND, at: int = BASE) -> GlobalTensor:
+    return GlobalTensor(dtype(kind), at, shape, strides, layout)
+
+
+def raw(bench: Bench, tile: Tile, rows: int | None = None, cols: int | None = None) -> np.ndarray:
+    bits = bench.core.view(tile.region(rows, cols, np.dtype(f"u{tile.dtype.size}")))
+    return bits.copy().reshape(bits.shape[:2])
+
+
+def elements(bench: Bench, seen: GlobalTensor) -> np.ndarray:
+    """A copy of what a view sees (five dimensions, raw bits), element by element."""
+    size = seen.dtype.size
+    data = bench.memory(Space.GM)
+    found = np.zeros(seen.shape, f"u{size}")
+    for place in np.ndindex(*seen.shape):
+        at = seen.address + size * sum(i * s for i, s in zip(place, seen.strides, strict=True))
+        found[place] = data[at : at + size].view(f"u{size}")[0]
+    return found
+
+
+def dense(shape: tuple[int, ...], gap: int = 0) -> tuple[int, ...]:
+    strides, step = [], 1
+    for count in reversed(shape):
+        strides.append(step)
+        step = step * count + gap
+    return tuple(reversed(strides))
+
+
+# TLOAD
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_load_by_hand(profile: str) -> None:
+    bench = Bench(profile)
+    bench.memory(Space.GM)[BASE : BASE + 400].view(np.float32)[:] = np.arange(100)
+    tile = bench.tile("f32", 2, 8, valid=(2, 3))
+    bench.issue("TLOAD", tile, view("f32", (1, 1, 1, 2, 3), (0, 0, 0, 10, 1)))
+    assert bench.read(tile).tolist() == [[0, 1, 2], [10, 11, 12]]
+    row = bench.trace().rows[0]
+    assert (row["pipe"], bench.findings()) == (Pipe.MTE2, [])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("kind", PLAIN)
+@given(data=st.data())
+@settings(max_examples=8, deadline=None)
+def test_load_and_store_any_view(profile: str, kind: str, data: st.DataObject) -> None:
+    """All five dimensions with gaps; the tile's padding aside, nothing else changes, in ND and DN."""
+    bench = noisy(profile, data.draw(st.integers(0, 99)))
+    by_rows = data.draw(st.booleans())
+    shape = tuple(data.draw(st.lists(st.integers(1, 3), min_size=5, max_size=5)))
+    outer = (0, 1, 2, 3) if by_rows else (0, 1, 2, 4)
+    inner = 4 if by_rows else 3
+    gap = data.draw(st.integers(0, 3))
+    if by_rows:
+        strides = dense(shape, gap)
+    else:  # columns of the view are contiguous
+        down = dense((*shape[:3], shape[4], shape[3]), gap)
+        strides = (*down[:3], 1, down[3])
+    lines, length = int(np.prod([shape[a] for a in outer])), shape[inner]
+    layout = BLayout.ROW_MAJOR if by_rows else BLayout.COL_MAJOR
+    size = (lines, 32) if by_rows else (32, lines)
+    valid = (lines, length) if by_rows else (length, lines)
+    tile = bench.tile(kind, *size, valid=valid, blayout=layout)
+    seen = view(kind, shape, strides, ND if by_rows else DN)
+    want = elements(bench, seen).transpose(*outer, inner).reshape(lines, length)
+    before = {s: bench.memory(s).copy() for s in (Space.UB, Space.GM)}
+    bench.issue("TLOAD", tile, seen)
+    got = raw(bench, tile)
+    assert np.array_equal(got if by_rows else got.T, want)
+    written = bench.traced(Mode.WRITE)
+    assert np.array_equal(bench.memory()[~written], before[Space.UB][~written])
+    assert np.array_equal(bench.memory(Space.GM), before[Space.GM])
+    unit = 32 if profile != "cpu" else 1
+    nbytes = -(-length * tile.dtype.size // unit) * unit
+    assert written.sum() == lines * nbytes
+
+    other = replace(seen, address=BASE + 65536)
+    bench.issue("TSTORE", other, tile)
+    back = elements(bench, other).transpose(*outer, inner).reshape(lines, length)
+    assert np.array_equal(back, want)
+    stored = bench.traced(Mode.WRITE, Space.GM)
+    assert stored.sum() == lines * length * tile.dtype.size
+    assert np.array_equal(bench.memory(Space.GM)[~stored], before[Space.GM][~stored])
+    assert bench.findings() == []
+
+
+PADS = [
+    ("f32", PadValue.ZERO, 0), ("f32", PadValue.MAX, 0x7F800000), ("f32", PadValue.MIN, 0xFF800000),
+    ("f16", PadValue.MIN, 0xFC00), ("bf16", PadValue.MAX, 0x7F80), ("i32", PadValue.MAX, 0x7FFFFFFF),
+    ("i32", PadValue.MIN, 0x80000000), ("u16", PadValue.MAX, 0xFFFF), ("u16", PadValue.MIN, 0),
+    ("i8", PadValue.MIN, 0x80), ("f32", CUSTOM_PAD + 0xBF800000, 0xBF800000), ("u8", CUSTOM_PAD + 0x7F, 0x7F),
+    ("i64", PadValue.ZERO, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(("kind", "pad", "bits"), PADS)
+def test_a_pad_value_fills_each_line_up_to_a_block(profile: str, kind: str, pad: int, bits: int) -> None:
+    bench = noisy(profile)
+    tile = bench.tile(kind, 2, 64, valid=(2, 3), pad=pad)
+    before = raw(bench, tile, 2, 64)
+    seen = view(kind, (1, 1, 1, 2, 3), (0, 0, 0, 7, 1))
+    bench.issue("TLOAD", tile, seen)
+    got, block = raw(bench, tile, 2, 64), 32 // tile.dtype.size
+    block = -(-3 // block) * block
+    assert np.array_equal(got[:, :3], elements(bench, seen)[0, 0, 0])
+    assert (got[:, 3:block] == bits).all()
+    assert np.array_equal(got[:, block:], before[:, block:])
+    assert pad_bits(tile) == bits
+
+
+def test_without_a_pad_value_chips_fill_with_the_first_element_and_cpu_does_not() -> None:
+    for profile in PROFILES:
+        bench = noisy(profile)
+        tile = bench.tile("i16", 2, 32, valid=(2, 3))
+        before = raw(bench, tile, 2, 32)
+        bench.issue("TLOAD", tile, view("i16", (1, 1, 1, 2, 3), (0, 0, 0, 3, 1)))
+        got = raw(bench, tile, 2, 32)
+        for row in range(2):
+            want = before[row, 3:16] if profile == "cpu" else np.full(13, got[row, 0])
+            assert np.array_equal(got[row, 3:16], want)
+        assert np.array_equal(got[:, 16:], before[:, 16:])
+
+
+def test_columns_are_filled_up_too() -> None:
+    bench = noisy("a5")
+    tile = bench.tile("f32", 16, 2, valid=(5, 2), blayout=BLayout.COL_MAJOR, pad=PadValue.MAX)
+    bench.issue("TLOAD", tile, view("f32", (1, 1, 1, 5, 2), (0, 0, 0, 1, 9), DN))
+    got = raw(bench, tile, 16, 2)
+    assert (got[5:8] == 0x7F800000).all() and not (got[8:] == 0x7F800000).any()
+
+
+@pytest.mark.parametrize("profile", CHIPS)
+def test_the_stride_along_a_line_is_never_looked_at(profile: str) -> None:
+    bench = noisy(profile)
+    tile = bench.tile("i32", 1, 8)
+    strided = view("i32", (1, 1, 1, 1, 8), (0, 0, 0, 0, 2))
+    bench.issue("TLOAD", tile, strided)
+    assert np.array_equal(raw(bench, tile)[0], elements(bench, replace(strided, strides=(0, 0, 0, 0, 1))).ravel())
+    bench.issue("TSTORE", replace(strided, address=BASE + 8192), tile)
+    assert bench.findings() == ["TLOAD-1", "TSTORE-1"]
+
+
+def test_cpu_honours_the_stride_along_a_line() -> None:
+    bench = noisy("cpu")
+    tile = bench.tile("i32", 2, 8, valid=(2, 5))
+    strided = view("i32", (1, 1, 1, 2, 5), (0, 0, 0, 20, 3))
+    bench.issue("TLOAD", tile, strided)
+    assert np.array_equal(raw(bench, tile), elements(bench, strided)[0, 0, 0])
+    bench.issue("TSTORE", replace(strided, address=BASE + 8192), tile)
+    assert np.array_equal(raw(bench, tile), elements(bench, replace(strided, address=BASE + 8192))[0, 0, 0])
+    assert bench.findings() == []
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_elements_of_one_size_and_another_type_keep_their_bits(profile: str) -> None:
+    bench = noisy(profile)
+    tile = bench.tile("f32", 1, 8)
+    bench.issue("TLOAD", tile, view("u32", (1, 1, 1, 1, 8), (0, 0, 0, 8, 1)))
+    assert np.array_equal(raw(bench, tile)[0], elements(bench, view("u32", (1, 1, 1, 1, 8), (0, 0, 0, 8, 1))).ravel())
+    with pytest.raises(Refused, match=r"elements of dst \(f32\) have 4 bytes, those of src \(f16\) 2"):
+        bench.issue("TLOAD", tile, view("f16", (1, 1, 1, 1, 8), (0, 0, 0, 8, 1)))
+
+
+# TSTORE
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("kind", ("f32", "f16", "bf16", "i32", "i16", "i8"))
+def test_atomic_add(profile: str, kind: str) -> None:
+    bench = Bench(profile)
+    size = dtype(kind).size
+    held = bench.memory(Space.GM)[BASE : BASE + 32 * size].view(dtype(kind).numpy)
+    held[:] = np.arange(32).astype(held.dtype)
+    tile = bench.tile(kind, 1, 32, [[100] * 32])
+    seen = view(kind, (1, 1, 1, 1, 32), (0, 0, 0, 32, 1))
+    bench.issue("TSTORE", seen, tile, AtomicType.AtomicAdd)
+    want = (100 + np.arange(32)).astype(np.int64)
+    if kind == "i8":
+        want = want.astype(np.int8).astype(np.int64)
+    assert np.array_equal(held.astype(np.float64), want.astype(held.dtype).astype(np.float64))
+    modes = sorted(bench.accesses()["mode"][bench.accesses()["space"] == Space.GM].tolist())
+    assert modes == [Mode.READ, Mode.WRITE]
+    bench.issue("TSTORE", seen, tile, AtomicType.AtomicNone, STPhase.Final)
+    assert (held.astype(np.float64) == 100).all()
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("kind", ("u32", "u8", "i64"))
+def test_atomic_add_refuses_other_types(profile: str, kind: str) -> None:
+    bench = Bench(profile)
+    tile = bench.tile(kind, 1, 32)
+    with pytest.raises(Refused, match="AtomicAdd does not take"):
+        bench.issue("TSTORE", view(kind, (1, 1, 1, 1, 32), (0, 0, 0, 32, 1)), tile, AtomicType.AtomicAdd)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_tile_of_one_row_is_stored_to_a_view_of_the_other_layout(profile: str) -> None:
+    bench = Bench(profile)
+    tile = bench.tile("f32", 1, 8, [np.arange(8)])
+    seen = view("f32", (1, 1, 1, 1, 8), (0, 0, 0, 8, 1), DN)
+    bench.issue("TSTORE", seen, tile)
+    assert bench.memory(Space.GM)[BASE : BASE + 32].view(np.float32).tolist() == list(range(8))
+    with pytest.raises(Refused, match="dst is ND, but src is DN"):
+        bench.issue("TLOAD", tile, seen)
+
+
+# What both refuse
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    ("shape", "layout", "tile", "code", "said"),
+    [
+        ((1, 1, 1, 3, 8), ND, {}, "L007", "3 rows by 8 columns; {tile} has 2x8 valid"),
+        ((1, 2, 1, 2, 8), ND, {}, "L007", "has shape 1x2x1x2x8"),
+        ((1, 1, 1, 0, 8), ND, {"valid_rows": 0}, "L007", "0 rows by 8 columns"),
+        ((1, 1, 1, 2, 8), DN, {}, "L004", "{view} is DN"),
+        ((1, 1, 1, 2, 8), NZ, {}, "L012", "layouts other than ND and DN"),
+        ((1, 1, 1, 2, 8), ND, {"space": Space.L1}, "L012", "lies in L1"),
+        ((1, 1, 1, 2, 8), ND, {"valid_cols": 9}, "L013", "is 2x8 with 2x9 valid"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    profile: str, shape: tuple, layout: int, tile: dict[str, Any], code: str, said: str
+) -> None:
+    bench = Bench(profile)
+    held = replace(bench.tile("f32", 2, 8), **tile)
+    seen = view("f32", shape, (0, 0, 0, 8, 1), layout)
+    for name, args, roles in (
+        ("TLOAD", (held, seen), {"tile": "dst", "view": "src"}),
+        ("TSTORE", (seen, held), {"tile": "src", "view": "dst"}),
+    ):
+        with pytest.raises(Refused) as refusal:
+            bench.issue(name, *args)
+        assert refusal.value.diagnostic.code == code
+        assert said.format(**roles) in refusal.value.diagnostic.headline
+    assert bench.trace().rows.size == 0
+
+
+@pytest.mark.parametrize("profile", CHIPS)
+def test_one_copy_moves_at_most_4095_lines(profile: str) -> None:
+    bench = Bench(profile)
+    tile = Tile(dtype("u8"), 4096, 32, 4096, 32, 0)
+    with pytest.raises(Refused, match="4095") as refusal:
+        bench.issue("TLOAD", tile, view("u8", (1, 1, 1, 4096, 32), (0, 0, 0, 32, 1)))
+    assert refusal.value.diagnostic.code == "L006"
+    halves = view("u8", (1, 1, 2, 2048, 32), (0, 0, 65536, 32, 1))
+    if profile == "a5":  # the A2/A3 look at the tile's rows too
+        bench.issue("TLOAD", tile, halves)
+        assert bench.findings() == []
+    else:
+        with pytest.raises(Refused, match="dst has 4096 rows"):
+            bench.issue("TLOAD", tile, halves)
+
+
+def test_the_a5_pads_64_bits_with_zero_alone() -> None:
+    bench = Bench("a5")
+    tile = bench.tile("i64", 1, 8, valid=(1, 3), pad=PadValue.MAX)
+    with pytest.raises(Refused, match="padded with zero only"):
+        bench.issue("TLOAD", tile, view("i64", (1, 1, 1, 1, 3), (0, 0, 0, 3, 1)))
+
+
+# TMOV
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("kind", ("f32", "f16", "i8"))
+@given(data=st.data())
+@settings(max_examples=15, deadline=None)
+def test_move(profile: str, kind: str, data: st.DataObject) -> None:
+    bench = noisy(profile, data.draw(st.integers(0, 99)))
+    rows, cols = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 64))
+    src, dst = (bench.tile(kind, 3, 64, valid=(rows, cols)) for _ in range(2))
+    want, before = raw(bench, src, 3, 64), bench.memory().copy()
+    bench.issue("TMOV", dst, src)
+    unit = 32 // dst.dtype.size if profile == "a2a3" else 1
+    wide = -(-cols // unit) * unit
+    assert np.array_equal(raw(bench, dst, rows, wide), want[:rows, :wide])
+    written = bench.traced(Mode.WRITE)
+    assert written.sum() == rows * wide * dst.dtype.size
+    assert np.array_equal(bench.memory()[~written], before[~written])
+    assert bench.findings() == []
+
+
+def test_move_of_other_shapes() -> None:
+    for profile in PROFILES:
+        bench = noisy(profile)
+        src = bench.tile("f32", 4, 16, valid=(2, 16))
+        dst = bench.tile("f32", 4, 16, valid=(4, 9))
+        if profile == "cpu":
+            with pytest.raises(Refused, match="valid region of src is 2x16"):
+                bench.issue("TMOV", dst, src)
+            continue
+        bench.issue("TMOV", dst, src)
+        assert np.array_equal(raw(bench, dst, 2, 9), raw(bench, src, 2, 9))
+        assert bench.findings() == ["TMOV-1"]
+        wider = bench.tile("f32", 4, 32, valid=(2, 16))
+        if profile == "a2a3":
+            with pytest.raises(Refused, match="dst is 4x32 and src 4x16"):
+                bench.issue("TMOV", wider, src)
+        else:
+            bench.issue("TMOV", wider, src)
+            assert np.array_equal(raw(bench, wider), raw(bench, src))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_moves_out_of_ub_are_not_done_yet(profile: str) -> None:
+    bench = Bench(profile)
+    tile = bench.tile("f32", 8, 8)
+    for other in (replace(tile, space=Space.L1), replace(tile, blayout=BLayout.COL_MAJOR)):
+        with pytest.raises(Refused) as refusal:
+            bench.issue("TMOV", other, tile)
+        assert refusal.value.diagnostic.code == "L012"
