@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ascsim.diagnostics import Fault, Refused
 from ascsim.isa.definition import Bytes, In, MemoryInstruction, Out, Scalar, Sort
-from ascsim.machine.core import Group, Step
+from ascsim.machine.core import Group, Step, _PlannedGroup
 from ascsim.machine.dtypes import i32, u8
 from ascsim.machine.operands import Pointer
 from ascsim.machine.trace import Kind, Mode
@@ -104,7 +104,7 @@ def test_grouped_rows_equal_the_loop(rows, length, dst, src, tmp, dst_stride, sr
     grouped, looped = Bench("a2a3"), Bench("a2a3")
     for bench in (grouped, looped):
         bench.memory()[:1024] = data
-    grouped.machine._run_group(grouped.core, Group(steps, private=(Space.UB, tmp, length)), 1, -1)
+    grouped.machine._run_group(grouped.core, _PlannedGroup(Group(steps, private=(Space.UB, tmp, length))), 1, -1)
     for row in range(rows):
         for step in steps:
             args = tuple(a._replace(offset=a.offset + row * s) if s else a for a, s in zip(step.args, step.strides))
@@ -118,7 +118,7 @@ def test_independent_rows_are_one_trace_row_a_step():
         Step(COPY, (at(0x400), at(0), 32), 4, (0, 64, 0)),
         Step(COPY, (at(0x800), at(0x400), 32), 4, (64, 0, 0)),
     ]
-    bench.machine._run_group(bench.core, Group(steps, private=(Space.UB, 0x400, 32)), 1, -1)
+    bench.machine._run_group(bench.core, _PlannedGroup(Group(steps, private=(Space.UB, 0x400, 32))), 1, -1)
     trace = bench.trace()
     assert len(trace.rows) == 2
     assert trace.rows["work"].tolist() == [4, 4]

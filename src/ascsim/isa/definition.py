@@ -152,6 +152,7 @@ class Definition:
     """
 
     level: ClassVar[str] = ""
+    is_static = False
 
     def __init__(
         self,
@@ -317,6 +318,7 @@ class TileInstruction(Definition):
     """A PTO tile instruction. Subclass attributes and methods carry the definition; see :func:`tile_instruction`."""
 
     level = "tile"
+    is_static = True
     values: str = "native"
     """How ``semantics`` sees elements: ``native``, ``bits`` or ``widen``."""
     wait_events = True
@@ -427,6 +429,7 @@ class MemoryInstruction(Definition):
         super().__init__(name, rules=(*standing, *rules), **record)
         self.own_rules = tuple(rules)
         self.stateful = stateful
+        self.is_static = not stateful
         self.extent = extent
         self.semantics = semantics
         self.variants = tuple(variants)
@@ -638,6 +641,8 @@ class RegisterInstruction(Definition):
 
 class BoundRegisterInstruction:
     """A register instruction with its type variables chosen: what the machine issues and C++ calls."""
+
+    is_static = False
 
     def __init__(self, definition: RegisterInstruction, types: dict[str, DType], index: int) -> None:
         self.definition = definition

@@ -21,6 +21,11 @@ from ascsim.machine.trace import Kind, Sink, pack_access, pack_row
 from ascsim.machine.words import Pipe, Space
 from ascsim.profiles import Profile
 
+SCRATCH = -1
+"""The space of a group's private scratch, one copy a row."""
+PLANS = 4096
+VIEWS = 4096
+"""How many plans and views are remembered."""
 GUARD = 65536
 """Bytes beyond a local memory's capacity that an overrun may touch without ending the run."""
 
@@ -46,6 +51,8 @@ class Instruction(Protocol):
 
     number: int
     name: str
+    is_static: bool
+    """Whether operands alone decide its bytes, its trace row and its expansion (not core state, not data)."""
 
     def check(self, profile: Profile, args: Sequence[Any]) -> Sequence[Finding]:
         """Findings of this call. Raises Refused."""
@@ -64,6 +71,27 @@ class Instruction(Protocol):
 
     def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
         """Warnings that depend on the data the call is about to read. Not asked of the steps of an expansion."""
+
+
+@dataclass
+class _PlannedGroup:
+    """A group, and once it has run, its steps over all rows (empty: row by row; None: not known, or not the same
+    again)."""
+
+    group: Group
+    at_once: list[tuple[Step, _Plan, list[Touch]]] | None = None
+
+
+@dataclass
+class _Plan:
+    """What a call comes to, as far as its operands decide it: remembered, so that a loop pays for it once."""
+
+    instruction: Instruction
+    findings: Sequence[Finding]
+    touches: list[Touch]
+    fields: tuple[int, int, int, int, int]
+    accesses: bytes
+    groups: list[_PlannedGroup] | None = None
 
 
 class Memory:
@@ -124,6 +152,7 @@ class Core:
         self.flags: dict[tuple[int, int, int], int] = {}
         self.auto_site = 0
         self.memories: dict[int, Memory] = {Space.GM: machine.gm}
+        self._views: dict[Region, np.ndarray] = {}
 
     def memory(self, space: int) -> Memory:
         """The memory of that space, made on first use."""
@@ -135,7 +164,14 @@ class Core:
 
     def view(self, region: Region) -> np.ndarray:
         """The region as an array that shares memory."""
-        return self.memory(region.space).view(region)
+        if region.space <= Space.GM:  # global memory may grow, scratch comes and goes
+            return self.memory(region.space).view(region)
+        view = self._views.get(region)
+        if view is None:
+            if len(self._views) >= VIEWS:
+                self._views.clear()
+            view = self._views[region] = self.memory(region.space).view(region)
+        return view
 
 
 class Machine:
@@ -150,7 +186,7 @@ class Machine:
         self._tiles: dict[int, tuple[Tile, int]] = {}
         self.blocks = 1
         self._mnemonics: set[int] = set()
-        self._findings: set[tuple[int, str]] = set()
+        self._plans: dict[tuple, _Plan] = {}
         self.site_flags = 0
         self.resolve_site: Any = None
         self.auto_sync: AutoSync | None = None
@@ -195,105 +231,121 @@ class Machine:
             Refused: the chip's tool chain would not accept it.
             Fault: the run cannot go on.
         """
-        findings = instruction.check(self.profile, args)
-        groups = instruction.expansion(core, args)
-        if groups is None:
-            return self._run(core, instruction, args, site, -1, findings)
-        row = self._write_row(core, instruction, args, (), site, -1)
-        self._note_findings(findings, row, site)
+        key = (instruction, *args) if instruction.is_static else None
+        plan = self._plans.get(key) if key else None
+        if plan is None:
+            findings = instruction.check(self.profile, args)
+            expansion = instruction.expansion(core, args)
+            steps = None if expansion is None else list(expansion)
+            plan = self._plan(core, instruction, args, findings, steps)
+            if key:
+                if len(self._plans) >= PLANS:
+                    self._plans.clear()
+                self._plans[key] = plan
+        if plan.groups is None:
+            return self._run(core, plan, args, site, -1)
+        row = self._write_row(core, plan, site, -1)
+        self._note_findings(plan.findings, row, site)
         try:
             self._note_findings(instruction.observe(core, args, []), row, site)
         except ValueError as error:
             raise self._fault(instruction, [], site, row, error) from error
-        for group in groups:
+        for group in plan.groups:
             self._run_group(core, group, site, row)
         return None
 
-    def _run(
-        self, core: Core, instruction: Instruction, args: Sequence[Any], site: int, parent: int,
-        findings: Sequence[Finding] = (),
-    ) -> Any:  # fmt: skip
-        touches = instruction.touches(core, args)
+    def _plan(
+        self, core: Core, instruction: Instruction, args: Sequence[Any], findings: Sequence[Finding] = (),
+        steps: list[Group] | None = None,
+    ) -> _Plan:  # fmt: skip
+        if steps is None:
+            touches = instruction.touches(core, args)
+            return _Plan(instruction, findings, touches, instruction.row_fields(core, args), self._pack(touches, args))
+        planned = [_PlannedGroup(group) for group in steps]
+        return _Plan(instruction, findings, [], instruction.row_fields(core, args), b"", planned)
+
+    def _run(self, core: Core, plan: _Plan, args: Sequence[Any], site: int, parent: int) -> Any:
+        instruction = plan.instruction
         if self.auto_sync is not None:
-            self.auto_sync.before(core, instruction.row_fields(core, args), touches, site)
-        row = self._write_row(core, instruction, args, touches, site, parent)
-        self._note_findings(findings, row, site)
+            self.auto_sync.before(core, plan.fields, plan.touches, site)
+        row = self._write_row(core, plan, site, parent)
+        self._note_findings(plan.findings, row, site)
         try:
             if parent < 0:
-                self._note_findings(instruction.observe(core, args, touches), row, site)
-            return instruction.perform(core, args, touches)
+                self._note_findings(instruction.observe(core, args, plan.touches), row, site)
+            return instruction.perform(core, args, plan.touches)
         except ValueError as error:
-            raise self._fault(instruction, touches, site, row, error) from error
+            raise self._fault(instruction, plan.touches, site, row, error) from error
 
-    def _run_group(self, core: Core, group: Group, site: int, parent: int) -> None:
-        rows = max(step.rows for step in group.steps)
-        if rows == 1:
-            for step in group.steps:
-                self._run(core, step.instruction, step.args, site, parent)
-            return
-        touched = [(step, step.instruction.touches(core, step.args)) for step in group.steps]
-        if groups.rows_are_independent(touched, group.private):
-            self._run_rows_at_once(core, group, touched, site, parent)
-        else:
-            for row in range(rows):
+    def _run_group(self, core: Core, planned: _PlannedGroup, site: int, parent: int) -> None:
+        group = planned.group
+        at_once = planned.at_once
+        if at_once is None:
+            at_once = self._plan_rows(core, group)
+            if all(step.instruction.is_static for step in group.steps):
+                planned.at_once = at_once
+        if not at_once:
+            for row in range(max(step.rows for step in group.steps)):
                 for step in group.steps:
-                    self._run(core, step.instruction, groups.moved(step, row), site, parent)
-
-    def _run_rows_at_once(
-        self, core: Core, group: Group, touched: Sequence[tuple[Step, Sequence[Touch]]], site: int, parent: int
-    ) -> None:
-        rows = max(step.rows for step in group.steps)
+                    args = groups.moved(step, row) if step.rows > 1 else step.args
+                    self._run(core, self._plan(core, step.instruction, args), args, site, parent)
+            return
         scratch: Memory | None = None
         if group.private:
             space, start, length = group.private
-            real = core.memory(space)
-            window = real.data[start : start + length]
-            scratch = Memory(0, np.tile(window, rows), guard=0)
-        for step, first_row in touched:
-            touches = [groups.over_rows(touch, step) for touch in first_row]
+            window = core.memory(space).data[start : start + length]
+            scratch = Memory(0, np.tile(window, max(step.rows for step in group.steps)), guard=0)
+            core.memories[SCRATCH] = scratch
+        for step, plan, touches in at_once:
             if self.auto_sync is not None:
-                self.auto_sync.before(core, step.instruction.row_fields(core, step.args), touches, site)
-            row = self._write_row(core, step.instruction, step.args, touches, site, parent, step.rows)
-            if scratch is not None and group.private:
-                touches = [groups.redirected(touch, group.private) for touch in touches]
-                core.memories[-1] = scratch
+                self.auto_sync.before(core, plan.fields, plan.touches, site)
+            row = self._write_row(core, plan, site, parent)
             try:
-                step.instruction.perform(core, step.args, touches)
+                plan.instruction.perform(core, step.args, touches)
             except ValueError as error:
-                raise self._fault(step.instruction, touches, site, row, error) from error
-            finally:
-                core.memories.pop(-1, None)
+                raise self._fault(plan.instruction, touches, site, row, error) from error
         if scratch is not None:
             window[:] = scratch.data[-length:]
 
+    def _plan_rows(self, core: Core, group: Group) -> list[tuple[Step, _Plan, list[Touch]]]:
+        """Each step with its row of the trace and its bytes over all rows; empty where rows must follow each other."""
+        touched = [(step, step.instruction.touches(core, step.args)) for step in group.steps]
+        if not groups.rows_are_independent(touched, group.private):
+            return []
+        planned = []
+        for step, first_row in touched:
+            touches = [groups.over_rows(touch, step) for touch in first_row]
+            pipe, kind, pipe2, arg, work = step.instruction.row_fields(core, step.args)
+            fields = (pipe, kind, pipe2, arg, work * step.rows)
+            plan = _Plan(step.instruction, (), touches, fields, self._pack(touches, step.args))
+            planned.append((step, plan, [groups.redirected(t, group.private) for t in touches] if group.private else touches))
+        return planned
+
     # The trace
 
-    def _write_row(
-        self, core: Core, instruction: Instruction, args: Sequence[Any], touches: Sequence[Touch], site: int,
-        parent: int, times: int = 1,
-    ) -> int:  # fmt: skip
+    def _write_row(self, core: Core, plan: _Plan, site: int, parent: int) -> int:
+        instruction, (pipe, kind, pipe2, arg, work) = plan.instruction, plan.fields
         number = instruction.number
         if number not in self._mnemonics:
             self._mnemonics.add(number)
             self.sink.note("mnemonic", {"id": number, "name": instruction.name})
-        accesses = b"".join([self._pack(touch, args) for touch in touches if not touch.region.is_empty()])
-        pipe, kind, pipe2, arg, work = instruction.row_fields(core, args)
+        accesses = plan.accesses
         return self.sink.append(
             pack_row(
-                core.index, pipe, kind, number, len(accesses) // 64, pipe2, parent, arg, site, work * times,
-                self.site_flags, 0, 0,
+                core.index, pipe, kind, number, len(accesses) // 64, pipe2, parent, arg, site, work, self.site_flags, 0, 0
             ),
             accesses,
-        )  # fmt: skip
+        )
 
-    def _pack(self, touch: Touch, args: Sequence[Any]) -> bytes:
+    def _pack(self, touches: Sequence[Touch], args: Sequence[Any]) -> bytes:
+        return b"".join([self._pack_one(touch, args) for touch in touches if not touch.region.is_empty()])
+
+    def _pack_one(self, touch: Touch, args: Sequence[Any]) -> bytes:
         region = touch.region
         mask = self.sink.mask(np.packbits(touch.mask, bitorder="little").tobytes()) if touch.mask is not None else 0
         number = self.object_number(args[touch.operand]) if touch.operand < len(args) else 0
         length, dims = folded(region)
         head = (region.space, touch.mode, touch.operand, touch.align, mask)
-        if len(dims) == 1:
-            return pack_access(*head, region.start, length, *dims[0], 1, 1, 0, 0, number, 0)
         packed = []
         for start, inner in _split(region.start, dims):
             (n3, s3), (n2, s2), (n1, s1) = ((1, 0),) * (3 - len(inner)) + inner

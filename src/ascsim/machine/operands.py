@@ -92,6 +92,13 @@ class Tile:
     name: str = ""
 
     @cached_property
+    def _hash(self) -> int:
+        return hash((self.signature, self.address, self.name))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
     def signature(self) -> tuple:
         """What legality may depend on: everything but the address and the name."""
         return (
@@ -167,6 +174,13 @@ class GlobalTensor:
     strides: tuple[int, int, int, int, int]
     layout: int = 0
     name: str = ""
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.signature, self.address, self.name))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @cached_property
     def signature(self) -> tuple:
