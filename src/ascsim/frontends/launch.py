@@ -148,10 +148,14 @@ def place_arguments(arguments: dict[str, Any], sink: MemorySink) -> tuple[Memory
 
 def launch(
     name: str, function: Callable[..., None], profile: profiles.Profile, blocks: int, arguments: dict[str, Any],
-    sync: str = "manual",
+    sync: str = "manual", dialect: str = "python",
 ) -> Run:  # fmt: skip
-    """Run ``function`` once for each block, in order, and check the trace. Arrays are updated in place."""
+    """Run ``function`` once for each block, in order, and check the trace. Arrays are updated in place.
+
+    ``dialect`` is the language that the report's advice is written in.
+    """
     sink = MemorySink()
+    sink.note("dialect", {"name": dialect})
     memory, values, arrays = place_arguments(arguments, sink)
     machine = Machine(profile, sink, memory)
     machine.blocks = blocks
@@ -168,6 +172,7 @@ def launch(
             function(**values)
         except (Refused, Fault) as stop:
             stopped = stop.diagnostic
+            sink.note("refused", {"row": len(sink.rows) // 32 - 1})
         finally:
             _running.launch = previous
             sink.append(pack_row(block, 0, Kind.LAUNCH_END, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0), b"")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -55,7 +56,8 @@ def _show_place(console: Console, place: Place, style: str) -> None:
     if place.site is None:
         console.print(Text.assemble(("  --> ", "blue"), place.what), soft_wrap=True)
         return
-    console.print(Text.assemble(("  --> ", "blue"), str(place.site), (f"  {place.what}", "dim")), soft_wrap=True)
+    where = str(replace(place.site, path=_near(place.site.path)))
+    console.print(Text.assemble(("  --> ", "blue"), where, (f"  {place.what}", "dim")), soft_wrap=True)
     line = source_line(place.site.path, place.site.line)
     if line is None:
         return
@@ -64,6 +66,14 @@ def _show_place(console: Console, place: Place, style: str) -> None:
     start, length = _caret(line, place)
     gutter = " " * len(margin)
     console.print(Text.assemble((f"{gutter} | ", "blue"), " " * start, ("^" * length, style)), soft_wrap=True)
+
+
+def _near(path: str) -> str:
+    """The path as seen from here, if it lies below."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return path
 
 
 def _caret(line: str, place: Place) -> tuple[int, int]:

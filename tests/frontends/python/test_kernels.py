@@ -57,7 +57,7 @@ def test_a_missing_wait_raises_with_the_results_in_the_arrays():
         racy_double[1](x, out)
     (finding,) = [d for d in error.value.run.diagnostics if d.severity == "error"]
     assert finding.code == "R001"
-    assert "set_flag(PIPE_MTE2, PIPE_V" in finding.mend
+    assert "set_flag(Pipe.MTE2, Pipe.V, 0)" in finding.mend
     assert [place.site.path for place in finding.places] == [__file__] * 2
     assert np.array_equal(out, x + x)
 
@@ -162,3 +162,15 @@ def test_views_of_global_arrays():
 def test_unknown_instruction_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no instruction of that name is implemented"):
         ascsim.tnothing  # noqa: B018
+
+
+def test_a_refused_kernel_is_not_blamed_for_the_flags_it_left():
+    @ascsim.kernel
+    def refused(x):
+        a = ascsim.tile("f32", 4, 64)
+        ascsim.tload(a, x)
+        ascsim.set_flag(Pipe.MTE2, Pipe.V, 0)
+        ascsim.tadd(a, a, ascsim.tile("f16", 4, 64))
+
+    run = refused.options(raise_on_error=False)[1](np.ones((4, 64), np.float32))
+    assert [d.code for d in run.diagnostics] == ["L003"]

@@ -181,7 +181,7 @@ class Kernel:
 
         mode = sync or ("manual" if self.is_manual else "auto")
         ordered = {argument.name: values[argument.name] for argument in self.arguments}
-        return launch(self.name, function, profile, blocks, ordered, mode)
+        return launch(self.name, function, profile, blocks, ordered, mode, dialect="ptoas")
 
     def _refuse_cube(self) -> None:
         kind = self.function.attributes.get("pto.kernel_kind")
