@@ -16,7 +16,8 @@ from ascsim.frontends.cpp.image import load_image
 
 if TYPE_CHECKING:
     from ascsim.frontends.cpp.session import Outcome
-    from ascsim.frontends.launch import Run
+    from ascsim.machine.trace import Trace
+from ascsim.frontends.launch import Run
 
 AUTO_FLAGS = ("--cce-pto-auto-enable",)
 
@@ -62,7 +63,8 @@ def run_file(
 def judge(outcome: Outcome, name: str, started: float) -> Run:
     """The run of a finished program: what stopped it, and what the checks say."""
     from ascsim import checks
-    from ascsim.frontends.launch import Run
+    from ascsim.machine.trace import Trace
+from ascsim.frontends.launch import Run
 
     found = [*([outcome.error] if outcome.error else []), *outcome.stops()]
     found += checks.run(outcome.trace, outcome.profile, outcome.sites)
@@ -71,3 +73,15 @@ def judge(outcome: Outcome, name: str, started: float) -> Run:
     modes = {note.get("sync", "manual") for note in launches}
     sync = "mixed" if len(modes) > 1 else next(iter(modes), "no")
     return Run(kernel, outcome.profile, outcome.trace, found, sync, time.perf_counter() - started)
+
+
+def _dialect(trace: Trace) -> str:
+    """The library that the launched kernels are written with, so that advice is in its words."""
+    for path in {str(note.get("file", "")) for note in trace.noted("launch")}:
+        try:
+            text = Path(path).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if '"c_api/' in text or "<c_api/" in text:
+            return "c_api"
+    return "pto"
