@@ -63,9 +63,9 @@ def run_file(
 def judge(outcome: Outcome, name: str, started: float) -> Run:
     """The run of a finished program: what stopped it, and what the checks say."""
     from ascsim import checks
-    from ascsim.machine.trace import Trace
-from ascsim.frontends.launch import Run
+    from ascsim.frontends.launch import Run
 
+    outcome.trace.notes.append(("dialect", {"name": _dialect(outcome.trace)}))
     found = [*([outcome.error] if outcome.error else []), *outcome.stops()]
     found += checks.run(outcome.trace, outcome.profile, outcome.sites)
     launches = outcome.trace.noted("launch")
