@@ -192,7 +192,7 @@ class Context:
 
     def name(self, row: int) -> str:
         """The row's instruction by name."""
-        return self.trace.mnemonics.get(int(self.trace.rows["mnemonic"][row]), "an instruction")
+        return self.trace.titles.get(int(self.trace.rows["mnemonic"][row]), "an instruction")
 
     def pipe(self, row: int) -> str:
         """The row's pipe as kernels write it."""

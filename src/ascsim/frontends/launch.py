@@ -122,7 +122,8 @@ def place_arguments(arguments: dict[str, Any], sink: MemorySink) -> tuple[Memory
     Returns the memory, the kernel's arguments by name, and the caller's arrays by name (to copy results back).
     """
     arrays = {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
-    start, starts = RED_ZONE, {}
+    start = RED_ZONE
+    starts: dict[str, int] = {}
     blocks: dict[tuple, str] = {}
     for name, array in arrays.items():
         same = blocks.setdefault((array.__array_interface__["data"][0], array.shape, array.strides), name)

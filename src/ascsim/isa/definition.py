@@ -303,6 +303,16 @@ def lanes_in(array: np.ndarray, values: str, dtype: DType) -> np.ndarray:
     return array
 
 
+def in_bursts(region: Region, view: np.ndarray, result: Any) -> Iterator[tuple[np.ndarray, Any]]:
+    """A written view and its result: as a whole, or burst by burst where bursts overlap and the last must win."""
+    if region.dims and region.overlaps_itself():  # NumPy promises no order among the elements of one assignment
+        every = np.broadcast_to(result, view.shape)
+        for burst in np.ndindex(view.shape[:-1]):
+            yield view[burst], every[burst]
+    else:
+        yield view, result
+
+
 def store_lanes(view: np.ndarray, result: np.ndarray, values: str, dtype: DType) -> None:
     """Write a result of semantics into memory, rounding a widened float once."""
     if values == "bits":
@@ -373,11 +383,13 @@ class TileInstruction(Definition):
             if touch.mode == Mode.READ:
                 arrays.append(lanes_in(view, self.values, dtype))
             else:
-                outs.append((view, dtype))
+                outs.append((touch.region, view, dtype))
         with np.errstate(over="ignore", invalid="ignore"):
             results = self.compute(call, arrays, core.profile)
-        for (view, dtype), result in zip(outs, results if isinstance(results, tuple) else (results,), strict=True):
-            store_lanes(view, result, self.values, dtype)
+        results = results if isinstance(results, tuple) else (results,)
+        for (region, view, dtype), result in zip(outs, results, strict=True):
+            for burst, elements in in_bursts(region, view, result):
+                store_lanes(burst, elements, self.values, dtype)
 
     def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> Any:
         """Results for the written operands, in operand order. Default: ``semantics(*arrays, *scalars)``."""
@@ -478,7 +490,7 @@ class MemoryInstruction(Definition):
             if touch.mode == Mode.READ:
                 arrays.append(lanes_in(view, self.values, dtype))
             else:
-                outs.append((view, dtype, touch.mask))
+                outs.append((view, dtype, touch))
         if any(view.size == 0 for view, _, _ in outs):
             return
         if self.stateful:
@@ -487,12 +499,13 @@ class MemoryInstruction(Definition):
             scalars = [v for o, v in zip(self.inputs, args, strict=False) if o.sort is Sort.SCALAR]
             results = self.semantics(*arrays, *scalars)
         results = results if isinstance(results, tuple) else (results,) * len(outs)
-        for (view, dtype, mask), result in zip(outs, results, strict=True):
-            if mask is None:
-                store_lanes(view, result, self.values, dtype)
-            else:
-                lanes = mask[: view.shape[-1] * dtype.size : dtype.size].astype(bool)
-                np.copyto(lanes_in(view, "bits", dtype), result, where=lanes)
+        for (view, dtype, touch), result in zip(outs, results, strict=True):
+            for burst, lanes in in_bursts(touch.region, view, result):
+                if touch.mask is None:
+                    store_lanes(burst, lanes, self.values, dtype)
+                else:
+                    active = touch.mask[: view.shape[-1] * dtype.size : dtype.size].astype(bool)
+                    np.copyto(lanes_in(burst, "bits", dtype), lanes, where=active)
 
     def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
         """Data-dependent warnings of the definition's ``watch``."""
@@ -650,6 +663,7 @@ class BoundRegisterInstruction:
         self.index = index
         self.number = definition.number
         self.name = definition.name
+        self.title = definition.title
         self.memory = definition.memory(types) if definition.memory else None
         self.constants = definition.extra(types) if definition.extra else ()
         self._run: Callable[..., None] | None = None

@@ -54,6 +54,10 @@ class Instruction(Protocol):
     is_static: bool
     """Whether operands alone decide its bytes, its trace row and its expansion (not core state, not data)."""
 
+    @property
+    def title(self) -> str:
+        """How people call it."""
+
     def check(self, profile: Profile, args: Sequence[Any]) -> Sequence[Finding]:
         """Findings of this call. Raises Refused."""
 
@@ -328,7 +332,7 @@ class Machine:
         number = instruction.number
         if number not in self._mnemonics:
             self._mnemonics.add(number)
-            self.sink.note("mnemonic", {"id": number, "name": instruction.name})
+            self.sink.note("mnemonic", {"id": number, "name": instruction.name, "title": instruction.title})
         accesses = plan.accesses
         return self.sink.append(
             pack_row(
@@ -344,7 +348,7 @@ class Machine:
         region = touch.region
         mask = self.sink.mask(np.packbits(touch.mask, bitorder="little").tobytes()) if touch.mask is not None else 0
         number = self.object_number(args[touch.operand]) if touch.operand < len(args) else 0
-        length, dims = folded(region)
+        length, dims = folded(region) if touch.mask is None else (region.length, region.dims)  # a mask is of one burst
         head = (region.space, touch.mode, touch.operand, touch.align, mask)
         packed = []
         for start, inner in _split(region.start, dims):

@@ -50,6 +50,15 @@ class Region(NamedTuple):
         """True when no byte is touched."""
         return not self.length or any(count == 0 for count, _ in self.dims)
 
+    def overlaps_itself(self) -> bool:
+        """True when two bursts may share bytes."""
+        reach = self.length
+        for stride, count in sorted((abs(stride), count) for count, stride in self.dims if count > 1):
+            if stride < reach:
+                return True
+            reach += (count - 1) * stride
+        return False
+
     def over(self, count: int, stride: int) -> Region:
         """The same region, repeated ``count`` times ``stride`` bytes apart (a new outermost dimension)."""
         return self._replace(dims=((count, stride), *self.dims))

@@ -219,6 +219,11 @@ class Trace:
         """Mnemonic number to name, as noted by the run."""
         return {data["id"]: data["name"] for data in self.noted("mnemonic")}
 
+    @cached_property
+    def titles(self) -> dict[int, str]:
+        """Mnemonic number to the name that people know the instruction by."""
+        return {data["id"]: data.get("title", data["name"]) for data in self.noted("mnemonic")}
+
     def root(self, row: int) -> int:
         """The instruction that the user wrote: the row itself, or the one whose expansion it is a step of."""
         parent = int(self.rows["parent"][row])

@@ -109,7 +109,7 @@ def _where(directory: Path, trace: Trace, crash: np.void | None) -> tuple[tuple[
     last = _last_row(trace)
     if last is not None:
         row = trace.rows[last]
-        name = trace.mnemonics.get(int(row["mnemonic"]), "an instruction")
+        name = trace.titles.get(int(row["mnemonic"]), "an instruction")
         site = resolver(trace)(int(row["site"]), int(row["flags"]))
         places.append(Place(f"the last instruction was {name}, on core {int(row['core'])}", site))
     notes = []

@@ -431,7 +431,7 @@ class Host:
                 self._stop(stop, pc)
                 return None
         address = native_pointer(definition.bind(**definition.variants[variant]))
-        self.sink.note("mnemonic", {"id": number, "name": definition.name})
+        self.sink.note("mnemonic", {"id": number, "name": definition.name, "title": definition.title})
         return address
 
     def _fault_access(self, number: int, space: int, value: int, size: int, pc: int) -> None:
