@@ -220,6 +220,13 @@ def test_a5_other_strides_in_ub_are_reported() -> None:
     assert copy.run("asc_copy_ub2gm_align", *scalars) == ["COPY-4"]
 
 
+def test_a5_bursts_that_overlap_come_one_after_the_other() -> None:
+    copy = Copy("a5", Space.UB, Space.GM)
+    for burst in range(4):
+        copy.take(32 * burst, 50 * burst, 96)
+    assert copy.run("asc_copy_gm2ub", 4, 96, 50, 32) == []
+
+
 @pytest.mark.parametrize(("way", "target", "source"), [("gm2ub", Space.UB, Space.GM), ("ub2gm", Space.GM, Space.UB)])
 def test_a5_loop_registers_repeat_a_copy(way: str, target: Space, source: Space) -> None:
     copy = Copy("a5", target, source)

@@ -43,7 +43,7 @@ def test_the_low_word_masks_64_lanes_and_the_high_word_the_next_64() -> None:
 
 @pytest.mark.parametrize("kind", ("f16", "bf16", "i16", "u16", "f32", "i32", "u32"))
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_masks_strides_and_repeats(kind: str, data: st.DataObject) -> None:
     high, low = data.draw(st.integers(0, ALL)), data.draw(st.integers(0, ALL))
     repeat = data.draw(st.integers(0, 5))

@@ -240,6 +240,17 @@ def test_a_tile_of_one_row_is_stored_to_a_view_of_the_other_layout(profile: str)
         bench.issue("TLOAD", tile, seen)
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+def test_lines_that_overlap_are_stored_one_after_the_other(profile: str) -> None:
+    bench = Bench(profile)
+    tile = bench.tile("i32", 3, 8, np.arange(24), valid=(3, 8))
+    bench.issue("TSTORE", view("i32", (1, 1, 1, 3, 8), (0, 0, 0, 2, 1)), tile)
+    got = bench.memory(Space.GM)[BASE : BASE + 48].view(np.int32)
+    assert got.tolist() == [0, 1, 8, 9, *range(16, 24)]
+    bench.issue("TSTORE", view("i32", (1, 1, 1, 3, 8), (0, 0, 0, 0, 1)), tile)
+    assert got[:8].tolist() == list(range(16, 24))
+
+
 # What both refuse
 
 
