@@ -803,10 +803,12 @@ class BoundRegisterInstruction:
 class PlainInstruction(Definition):
     """A flag, a barrier, a query: ``effect(core, call)`` returns what the instruction yields.
 
-    ``row(core, call) -> (pipe, kind, pipe2, arg)`` is its trace row; ``result`` the C++ type it returns.
+    ``row(core, call) -> (pipe, kind, pipe2, arg)`` is its trace row, which the operands alone decide; ``result`` the C++
+    type it returns.
     """
 
     level = "sync"
+    is_static = True
 
     def __init__(
         self, name: str, *, effect: Callable[[Core, SimpleNamespace], Any],

@@ -348,7 +348,7 @@ class Machine:
         region = touch.region
         mask = self.sink.mask(np.packbits(touch.mask, bitorder="little").tobytes()) if touch.mask is not None else 0
         number = self.object_number(args[touch.operand]) if touch.operand < len(args) else 0
-        length, dims = folded(region) if touch.mask is None else (region.length, region.dims)  # a mask is of one burst
+        length, dims = (region.length, region.dims) if touch.mask is not None else folded(region)  # a mask: one burst's
         head = (region.space, touch.mode, touch.operand, touch.align, mask)
         packed = []
         for start, inner in _split(region.start, dims):
