@@ -348,7 +348,8 @@ class Machine:
         region = touch.region
         mask = self.sink.mask(np.packbits(touch.mask, bitorder="little").tobytes()) if touch.mask is not None else 0
         number = self.object_number(args[touch.operand]) if touch.operand < len(args) else 0
-        length, dims = (region.length, region.dims) if touch.mask is not None else folded(region)  # a mask: one burst's
+        masked = touch.mask is not None  # burst by burst
+        length, dims = (region.length, region.dims) if masked else folded(region)
         head = (region.space, touch.mode, touch.operand, touch.align, mask)
         packed = []
         for start, inner in _split(region.start, dims):
