@@ -258,8 +258,6 @@ def test_lines_that_overlap_are_stored_one_after_the_other(profile: str) -> None
 @pytest.mark.parametrize(
     ("shape", "layout", "tile", "code", "said"),
     [
-        ((1, 1, 1, 3, 8), ND, {}, "L007", "3 rows by 8 columns; {tile} has 2x8 valid"),
-        ((1, 2, 1, 2, 8), ND, {}, "L007", "has shape 1x2x1x2x8"),
         ((1, 1, 1, 0, 8), ND, {"valid_rows": 0}, "L007", "0 rows by 8 columns"),
         ((1, 1, 1, 2, 8), DN, {}, "L004", "{view} is DN"),
         ((1, 1, 1, 2, 8), NZ, {}, "L012", "layouts other than ND and DN"),
@@ -282,6 +280,37 @@ def test_what_does_not_fit_is_refused(
         assert refusal.value.diagnostic.code == code
         assert said.format(**roles) in refusal.value.diagnostic.headline
     assert bench.trace().rows.size == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [((1, 1, 1, 3, 8), "3 rows by 8 columns; dst has 2x8 valid"), ((1, 2, 1, 2, 8), "has shape 1x2x1x2x8")],
+)
+def test_portable_semantics_refuse_another_shape(shape: tuple, said: str) -> None:
+    bench = Bench("cpu")
+    with pytest.raises(Refused) as refusal:
+        bench.issue("TLOAD", bench.tile("f32", 2, 8), view("f32", shape, (0, 0, 0, 8, 1)))
+    assert refusal.value.diagnostic.code == "L007"
+    assert said in refusal.value.diagnostic.headline
+
+
+@pytest.mark.parametrize(("profile", "step"), [("a2a3", 13 + 3), ("a5", 13)])
+def test_chips_copy_the_views_lines_as_long_as_the_tiles(profile: str, step: int) -> None:
+    """A view of 3 by 13 into a tile of 2 by 16: three lines of 16, on A2/A3 with the gap of the view behind them."""
+    bench = Bench(profile)
+    values = np.arange(64, dtype=np.int32)
+    bench.memory(Space.GM)[BASE : BASE + values.nbytes] = values.view(np.uint8)
+    tile = bench.tile("i32", 4, 16, valid=(2, 16))
+    seen = view("i32", (1, 1, 1, 3, 13), (0, 0, 0, 13, 1))
+    bench.issue("TLOAD", tile, seen)
+    loaded = bench.read(tile, 3, 16)
+    assert loaded.tolist() == [list(range(row * step, row * step + 16)) for row in range(3)]
+    assert bench.findings() == ["TLOAD-2"]
+    bench.memory(Space.GM)[:] = 0
+    bench.issue("TSTORE", seen, tile)
+    stored = bench.memory(Space.GM)[BASE : BASE + 4 * (2 * step + 16)].view(np.int32)
+    assert stored[2 * step :].tolist() == loaded[2].tolist()
+    assert bench.findings() == ["TLOAD-2", "TSTORE-2"]
 
 
 @pytest.mark.parametrize("profile", CHIPS)

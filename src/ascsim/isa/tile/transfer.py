@@ -77,28 +77,43 @@ def unsigned(kind: DType) -> np.dtype:
     return np.dtype(f"u{kind.size}")
 
 
-def tile_lines(tile: Tile, whole: bool) -> Region:
-    """The valid lines of a tile without boxes; ``whole``: each up to whole 32-byte blocks."""
-    by_rows = tile.blayout == BLayout.ROW_MAJOR
-    lines, length = (tile.valid_rows, tile.valid_cols) if by_rows else (tile.valid_cols, tile.valid_rows)
-    nbytes = length * tile.dtype.size
-    step = tile.row_bytes if by_rows else tile.col_bytes
-    nbytes = whole_blocks(nbytes) if whole else nbytes
-    return Region(tile.space, tile.address, nbytes, ((lines, step),), unsigned(tile.dtype))
-
-
 def _line_axes(tile: Tile) -> tuple[tuple[int, ...], int]:
     """Which axes of a view are a tile's lines, and which one runs along them."""
     return ((0, 1, 2, 3), 4) if tile.blayout == BLayout.ROW_MAJOR else ((0, 1, 2, 4), 3)
 
 
+def _lines(tile: Tile, view: GlobalTensor, profile: Profile) -> tuple[int, int]:
+    """(lines, elements along one) of a copy. Chips count the lines of the view and take the valid length of the tile."""
+    by_rows = tile.blayout == BLayout.ROW_MAJOR
+    count, length = (tile.valid_rows, tile.valid_cols) if by_rows else (tile.valid_cols, tile.valid_rows)
+    return (prod(view.shape[a] for a in _line_axes(tile)[0]) if profile.is_chip else count), length
+
+
+def tile_lines(tile: Tile, view: GlobalTensor, profile: Profile, whole: bool) -> Region:
+    """The lines of a tile without boxes; ``whole``: each up to whole 32-byte blocks."""
+    lines, length = _lines(tile, view, profile)
+    nbytes = length * tile.dtype.size
+    step = tile.row_bytes if tile.blayout == BLayout.ROW_MAJOR else tile.col_bytes
+    nbytes = whole_blocks(nbytes) if whole else nbytes
+    return Region(tile.space, tile.address, nbytes, ((lines, step),), unsigned(tile.dtype))
+
+
 def global_lines(view: GlobalTensor, tile: Tile, profile: Profile) -> Region:
-    """The bytes of a view, line by line. Chips take each line as one burst, whatever its stride says."""
+    """The bytes of a view, line by line.
+
+    Chips take each line as one burst, whatever its stride says, as long as the tile's lines. A2/A3 leave the gap behind
+    a burst that the view has behind a line, so that longer bursts stand further apart.
+    """
     outer, inner = _line_axes(tile)
-    size = view.dtype.size
-    dims = tuple((view.shape[a], view.strides[a] * size) for a in outer)
+    size, length = view.dtype.size, view.shape[inner]
+    strides = {a: view.strides[a] * size for a in outer}
+    if profile.is_chip:
+        length = _lines(tile, view, profile)[1]
+        if profile.name == "a2a3":
+            strides[outer[-1]] += (length - view.shape[inner]) * size
+    dims = tuple((view.shape[a], strides[a]) for a in outer)
     if profile.is_chip or view.strides[inner] == 1 or view.shape[inner] == 1:
-        return Region(Space.GM, view.address, view.shape[inner] * size, dims, unsigned(view.dtype))
+        return Region(Space.GM, view.address, length * size, dims, unsigned(view.dtype))
     dims = (*dims, (view.shape[inner], view.strides[inner] * size))
     return Region(Space.GM, view.address, size, dims, unsigned(view.dtype))
 
@@ -176,25 +191,49 @@ def _same_layout(tile: str, view: str, single_line: bool) -> Rule:
                   mend="Declare the GlobalTensor with the tile's layout.")  # fmt: skip
 
 
-def _same_shape(tile: str, view: str) -> Rule:
+def _shapes(tile: str, view: str, call: SimpleNamespace) -> tuple[tuple[int, int], str]:
+    """The rows and columns of a view as a tile holds them, and a sentence on both."""
+    held, seen = getattr(call, tile), getattr(call, view)
+    lines, inner = _line_axes(held)
+    count, length = prod(seen.shape[a] for a in lines), seen.shape[inner]
+    rows, cols = (count, length) if held.blayout == BLayout.ROW_MAJOR else (length, count)
+    shape, valid = "x".join(str(n) for n in seen.shape), f"{held.valid_rows}x{held.valid_cols}"
+    return (rows, cols), f"{view} has shape {shape}, {rows} rows by {cols} columns; {tile} has {valid} valid"
+
+
+def _not_empty(tile: str, view: str) -> Rule:
     def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-        held, seen = getattr(call, tile), getattr(call, view)
-        lines, inner = _line_axes(held)
-        count, length = prod(seen.shape[a] for a in lines), seen.shape[inner]
-        rows, cols = (count, length) if held.blayout == BLayout.ROW_MAJOR else (length, count)
-        if rows * cols == 0 or (held.valid_rows, held.valid_cols) != (rows, cols):
-            shape = "x".join(str(n) for n in seen.shape)
-            valid = f"{held.valid_rows}x{held.valid_cols}"
-            return f"{view} has shape {shape}, {rows} rows by {cols} columns; {tile} has {valid} valid"
-        return None
+        held, ((rows, cols), sentence) = getattr(call, tile), _shapes(tile, view, call)
+        return None if rows * cols * held.valid_rows * held.valid_cols else sentence
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        yield _with(call, view, shape=(*getattr(call, view).shape[:3], 0, getattr(call, view).shape[4]))
+
+    return refuse("L007", f"{tile} and {view} are not empty", test, breaks=breaks,
+                  mend="Set the tile's valid rows and columns (or the view's shape) to what is copied.")  # fmt: skip
+
+
+def _same_shape(code: str, tile: str, view: str) -> tuple[Rule, Rule]:
+    """The tile's valid region has the view's shape: refused by the portable semantics, unchecked by the chips."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        held, (shape, sentence) = getattr(call, tile), _shapes(tile, view, call)
+        return None if (held.valid_rows, held.valid_cols) == shape else sentence
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
         yield _with(call, tile, valid_rows=getattr(call, tile).valid_rows - 1)
         yield _with(call, tile, valid_cols=getattr(call, tile).valid_cols - 1)
-        yield _with(call, view, shape=(*getattr(call, view).shape[:3], 0, getattr(call, view).shape[4]))
 
-    return refuse("L007", f"the valid region of {tile} has the shape of {view}, and is not empty", test, breaks=breaks,
-                  mend="Set the tile's valid rows and columns (or the view's shape) to what is copied.")  # fmt: skip
+    said = f"the valid region of {tile} has the shape of {view}"
+    mend = "Set the tile's valid rows and columns (or the view's shape) to what is copied."
+    why = (
+        "The library checks it in debug builds only; otherwise it copies as many lines as the view has, each as long as "
+        "the tile's valid ones, and on A2/A3 the lines in global memory stand further apart by the difference."
+    )
+    return (
+        refuse("L007", said, test, breaks=breaks, mend=mend, profiles=("cpu",)),
+        finding(code, f"{said} ({code})", test, why=why, mend=mend, profiles=CHIPS, breaks=breaks),
+    )
 
 
 def _few_lines(tile: str, view: str) -> Rule:
@@ -262,7 +301,8 @@ class TLoad:
         _implemented("dst", "src"),
         _same_size("dst", "src"),
         _same_layout("dst", "src", single_line=False),
-        _same_shape("dst", "src"),
+        _not_empty("dst", "src"),
+        *_same_shape("TLOAD-2", "dst", "src"),
         _few_lines("dst", "src"),
         refuse("L006", "64-bit tiles have no pad value, or zero", _wide_pad, breaks=_with_wide_pad, profiles=("a5",),
                mend="Use PadValue::Null or PadValue::Zero."),
@@ -285,14 +325,13 @@ class TLoad:
     def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
         """Valid lines of the tile, with what fills their last block; the view."""
         whole = profile.is_chip or call.dst.pad != PadValue.NULL
-        return [(0, Mode.WRITE, tile_lines(call.dst, whole)), (1, Mode.READ, global_lines(call.src, call.dst, profile))]
+        written = tile_lines(call.dst, call.src, profile, whole)
+        return [(0, Mode.WRITE, written), (1, Mode.READ, global_lines(call.src, call.dst, profile))]
 
     def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> np.ndarray:
         """The view's elements as lines, filled up."""
         tile = call.dst
-        lines, length = (tile.valid_rows, tile.valid_cols)
-        if tile.blayout != BLayout.ROW_MAJOR:
-            lines, length = length, lines
+        lines, length = _lines(tile, call.src, profile)
         loaded = arrays[0].reshape(lines, length)
         if not profile.is_chip and tile.pad == PadValue.NULL:
             return loaded
@@ -335,7 +374,8 @@ class TStore:
         _implemented("src", "dst"),
         _same_size("src", "dst"),
         _same_layout("src", "dst", single_line=True),
-        _same_shape("src", "dst"),
+        _not_empty("src", "dst"),
+        *_same_shape("TSTORE-2", "src", "dst"),
         _few_lines("src", "dst"),
         refuse("L002", "AtomicAdd takes f16, f32, i16, i32, i8, bf16", _not_added, breaks=_added_otherwise,
                mend="Store without AtomicAdd, or as another type."),
@@ -351,7 +391,7 @@ class TStore:
         """The view (read too, to add to it) and the valid lines of the tile."""
         there = global_lines(call.dst, call.src, profile)
         added_to = [(0, int(Mode.READ), there)] if call.atomic else []
-        return [*added_to, (0, Mode.WRITE, there), (1, Mode.READ, tile_lines(call.src, False))]
+        return [*added_to, (0, Mode.WRITE, there), (1, Mode.READ, tile_lines(call.src, call.dst, profile, False))]
 
     def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> np.ndarray:
         """The lines in the shape of the view."""
