@@ -1,12 +1,20 @@
 """The process that a compiled program runs in.
 
-``python -m ascsim.frontends.cpp.child DIRECTORY PROFILE LIBRARY PROGRAM ...`` becomes the program: same standard
-streams, same environment, the program's exit status. Whatever the program does, to crash or to call ``exit()``, its
-trace is in DIRECTORY. What keeps the program from starting is in ``fatal.txt`` there. If DIRECTORY holds a
-``call.json``, the process runs that one kernel instead of ``main``.
+``python -m ascsim.frontends.cpp.child FD`` loads what it needs, reads from the file descriptor what to run (the
+arguments of :func:`run`, as JSON), and becomes that program: same standard streams, same environment, the program's
+exit status. Whatever the program does, to crash or to call ``exit()``, its trace is in ``directory``. What keeps the
+program from starting is in ``fatal.txt`` there. If ``directory`` holds a ``call.json``, the process runs that one
+kernel instead of ``main``.
 """
 
+# ruff: noqa: E402
+
 from __future__ import annotations
+
+import signal
+
+# Before all imports: who stops a program with ^C gets no traceback of ours, however early it is.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import ctypes
 import json
@@ -27,14 +35,24 @@ from ascsim.frontends.cpp.session import CALL, FATAL
 FATAL_STATUS = 70
 
 
-def main(directory: Path, profile_name: str, library: Path, program: Path, arguments: list[str]) -> NoReturn:
+def main(job: int) -> NoReturn:
+    """Run what the file descriptor says; nothing if it says nothing, because the program could not be built."""
+    with os.fdopen(job, encoding="utf-8") as pipe:
+        words = pipe.read()
+    if not words:
+        os._exit(FATAL_STATUS)
+    run(**json.loads(words))
+
+
+def run(directory: str, profile: str, library: str, program: str, arguments: list[str]) -> NoReturn:
     """Load and run the program; ends the process with its status."""
+    trace, file = Path(directory), Path(program)
     try:
-        status = _run(directory, profile_name, library, program, arguments)
+        status = _run(trace, profile, Path(library), file, arguments)
     except Exception as error:
         if os.environ.get("ASCSIM_DEBUG"):
             traceback.print_exc()
-        (directory / FATAL).write_text(_sentence(program, error), encoding="utf-8")
+        (trace / FATAL).write_text(_sentence(file, error), encoding="utf-8")
         ctypes.CDLL(None).fflush(None)
         os._exit(FATAL_STATUS)
     # The C library's exit runs what the program registered and flushes its streams; callbacks still work meanwhile.
@@ -93,4 +111,4 @@ def _sentence(program: Path, error: Exception) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), sys.argv[5:])
+    main(int(sys.argv[1]))

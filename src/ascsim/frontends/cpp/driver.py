@@ -264,6 +264,7 @@ class _Object:
 
     source: Source
     object: bytes
+    frames: tuple[Frame, ...]
     key: str
     files: tuple[Path, ...]
 
@@ -314,14 +315,13 @@ class _Build:
         compiled = self._compile_all(line.sources)
         if line.mode == "compile":
             return [self._write_object(entry) for entry in compiled]
-        objects: dict[Source, tuple[Path, str]] = {}
+        objects: dict[Source, Path] = {}
         for index, entry in enumerate(compiled):
-            place = self.work / f"{index}-{entry.source.path.stem}.o"
-            place.write_bytes(entry.object)
-            objects[entry.source] = (place, entry.key)
+            objects[entry.source] = self.work / f"{index}-{entry.source.path.stem}.o"
+            objects[entry.source].write_bytes(entry.object)
         if line.mode == "archive":
-            return [self._archive([place for place, _ in objects.values()])]
-        return [self._link(objects)]
+            return [self._archive(list(objects.values()))]
+        return [self._link(compiled, objects)]
 
     def _pass_through(self, arguments: list[str]) -> BuildResult:
         """A question to the compiler (``--version``) is answered by the compiler."""
@@ -352,11 +352,11 @@ class _Build:
         key = "-".join(entry.key for entry in compiled)
         frames = self._frames(unit, source, compiled) if unit is not None else []
         if not frames:
-            return _Object(source, compiled[0].object, key, files)
+            return _Object(source, compiled[0].object, (), key, files)
         place = self.work / "framed.o"
         place.write_bytes(compiled[0].object)
         add_section(place, SECTION, b"".join(frame.pack() for frame in frames))
-        return _Object(source, place.read_bytes(), key, files)
+        return _Object(source, place.read_bytes(), tuple(frames), key, files)
 
     def _write_object(self, entry: _Object) -> Path:
         output = self.line.output or Path(entry.source.path.stem + ".o")
@@ -536,14 +536,15 @@ class _Build:
             raise LinkError(f"the static library {output} could not be made: {done.stderr.strip()}", done.stderr)
         return output
 
-    def _link(self, objects: dict[Source, tuple[Path, str]]) -> Path:
+    def _link(self, compiled: list[_Object], objects: dict[Source, Path]) -> Path:
         line, options = self.line, self.options
         is_program = line.mode == "link"
         output = (line.output or Path("a.out")).absolute()
-        items = [str(objects[item][0]) if isinstance(item, Source) else item for item in line.link]
-        inputs = (*(key for _, key in objects.values()), *line.link_flags)
+        items = [str(objects[item]) if isinstance(item, Source) else item for item in line.link]
+        inputs = (*(entry.key for entry in compiled), *line.link_flags)
         key = digest_of(*inputs, options.python, ascsim.__version__, headers_hash())
-        if len(objects) == len(items) and not line.link_flags and _is_up_to_date(output, key):
+        has_sources_only = len(objects) == len(items)
+        if has_sources_only and not line.link_flags and _is_up_to_date(output, key):
             return line.output or output
         linked = self.work / "linked"
         command = [*self.compiler.command, "-shared", "-Wl,-Bsymbolic", "-Wl,-z,lazy"]
@@ -552,7 +553,12 @@ class _Build:
         command += [*items, *line.link_flags, "-o", str(linked)]
         if options.runtime_library is not None:
             command += [str(options.runtime_library), "-Wl,-z,defs"]
-        done = self._run(command)
+        # What device code there is shows in the linked file: an archive gives some of its members. Without archives it
+        # is known before, and both are linked at once.
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            known = [frame for entry in compiled for frame in entry.frames]
+            linking = beside.submit(self._link_devices, known) if has_sources_only else None
+            done = self._run(command)
         if done.returncode != 0:
             raise LinkError(_linker_message(done.stderr), done.stderr)
         file = ElfFile.read(linked)
@@ -567,7 +573,7 @@ class _Build:
                 "the program has no main function. Add the file or library that defines it, or build a library with "
                 "-shared (or objects with -c)"
             )
-        images = self._link_devices(frames)
+        images = linking.result() if linking is not None else self._link_devices(frames)
         append_images(linked, images, self._description(frames, self._libraries(file), has_main, key))
         linked.chmod(0o755)
         staged = output.with_name(f".{output.name}.{os.getpid()}.tmp")

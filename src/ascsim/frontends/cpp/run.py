@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from ascsim import profiles
 from ascsim.diagnostics import UserError
-from ascsim.frontends.cpp import driver
+from ascsim.frontends.cpp import driver, session
 from ascsim.frontends.cpp.arguments import LANGUAGES
 from ascsim.frontends.cpp.image import load_image
 
 if TYPE_CHECKING:
-    from ascsim.frontends.cpp.session import Outcome
+    from ascsim.frontends.launch import Run
     from ascsim.machine.trace import Trace
-from ascsim.frontends.launch import Run
 
 AUTO_FLAGS = ("--cce-pto-auto-enable",)
 
@@ -42,25 +41,23 @@ def run_file(
         UserError: the file is neither a source nor a program of ``ascsim c++``, or does not compile.
     """
     started = time.perf_counter()
-    if file.suffix in LANGUAGES:
-        words = [*flags, *(AUTO_FLAGS if sync == "auto" else ())]
-        options = driver.BuildOptions(keep=keep)
-        program = driver.compile_program([file], arch or "a2a3", flags=words, options=options)
-    else:
-        program = file
-        if arch and profiles.find(arch).name != load_image(program).profile:
-            raise UserError(f"{file} was compiled for {load_image(program).profile}; build it again for {arch}")
-    from ascsim.frontends.cpp import session
-
-    stdout = sys.stderr if output_to_stderr else None
-    outcome = session.run(program, arguments, timeout=timeout, trace_directory=trace_directory, stdout=stdout)
+    with session.Child(sys.stderr if output_to_stderr else None) as child:
+        if file.suffix in LANGUAGES:
+            words = [*flags, *(AUTO_FLAGS if sync == "auto" else ())]
+            options = driver.BuildOptions(keep=keep)
+            program = driver.compile_program([file], arch or "a2a3", flags=words, options=options)
+        else:
+            program = file
+            if arch and profiles.find(arch).name != load_image(program).profile:
+                raise UserError(f"{file} was compiled for {load_image(program).profile}; build it again for {arch}")
+        outcome = session.run(program, arguments, timeout=timeout, trace_directory=trace_directory, child=child)
     try:
         return judge(outcome, file.stem, started), 1 if outcome.status is None else outcome.status
     finally:
         outcome.close()
 
 
-def judge(outcome: Outcome, name: str, started: float) -> Run:
+def judge(outcome: session.Outcome, name: str, started: float) -> Run:
     """The run of a finished program: what stopped it, and what the checks say."""
     from ascsim import checks
     from ascsim.frontends.launch import Run

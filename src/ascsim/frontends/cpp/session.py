@@ -6,8 +6,10 @@ reads the trace that the child left, complete or not.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -137,6 +139,32 @@ class Call:
         return {id(value): directory / f"argument-{index}.bin" for index, value in enumerate(self._arrays())}
 
 
+class Child:
+    """A process that is to become the program: it can be started while the program is built, to be ready by then."""
+
+    def __init__(self, stdout: IO[Any] | int | None = None) -> None:
+        job, self._job = os.pipe()
+        command = [sys.executable, "-P", "-m", "ascsim.frontends.cpp.child", str(job)]
+        self.process = subprocess.Popen(command, stdout=stdout, pass_fds=(job,))
+        os.close(job)
+
+    def start(self, **job: str | Sequence[str]) -> None:
+        """Say what to run: the arguments of :func:`ascsim.frontends.cpp.child.run`."""
+        with contextlib.suppress(BrokenPipeError), os.fdopen(self._job, "w", encoding="utf-8") as pipe:
+            json.dump(job, pipe)
+        self._job = -1
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process if it was never told what to run."""
+        if self._job >= 0:
+            os.close(self._job)
+            self.process.kill()
+            self.process.wait()
+
+
 def run(
     program: Path,
     arguments: Sequence[str] = (),
@@ -146,6 +174,7 @@ def run(
     trace_directory: Path | None = None,
     stdout: IO[Any] | int | None = None,
     call: Call | None = None,
+    child: Child | None = None,
 ) -> Outcome:
     """Run a program that ``ascsim c++`` linked, on this process's standard streams.
 
@@ -157,6 +186,7 @@ def run(
         trace_directory: where the trace goes; by default a temporary directory.
         stdout: a file for the program's standard output; by default this process's own.
         call: run this kernel of a library instead of the program's ``main``.
+        child: the process to use, which was made with its own ``stdout``.
 
     Raises:
         UserError: the file was not linked by ascsim or by another one, or the runtime library cannot be built.
@@ -172,13 +202,13 @@ def run(
         (directory / left).unlink(missing_ok=True)
     if call is not None:
         call.save(directory)
-    command = [
-        sys.executable, "-P", "-m", "ascsim.frontends.cpp.child", str(directory), chip.name, str(library),
-        str(program.absolute()), *arguments,
-    ]  # fmt: skip
-    process = subprocess.Popen(command, stdout=stdout)
-    timed_out = _wait(process, timeout)
-    status = process.returncode
+    child = child or Child(stdout)
+    child.start(
+        directory=str(directory), profile=chip.name, library=str(library), program=str(program.absolute()),
+        arguments=list(arguments),
+    )  # fmt: skip
+    timed_out = _wait(child.process, timeout)
+    status = child.process.returncode
     if call is not None:
         call.take_results(directory)
     from ascsim.frontends.cpp import endings
