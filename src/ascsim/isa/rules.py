@@ -203,6 +203,13 @@ def same_valid_shape(*operands: str, profiles: tuple[str, ...] = ()) -> Rule:
     return Rule("L007", f"{', '.join(operands)} have one valid shape", test, profiles=profiles, breaks=breaks)
 
 
+def unchecked_valid_shape(code: str, *operands: str, why: str, profiles: tuple[str, ...]) -> Rule:
+    """As :func:`same_valid_shape`, where the library checks it in debug builds only."""
+    rule = same_valid_shape(*operands)
+    return finding(code, f"{rule.sentence} ({code})", rule.test, why=why, profiles=profiles, breaks=rule.breaks,
+                   mend="Give them the same valid region.")  # fmt: skip
+
+
 def variant_types(pointers: Sequence[Operand], variants: Sequence[dict[str, DType]]) -> Rule:
     """The addresses have the element types of one variant; a ``void*`` operand (no type) takes any."""
     typed = [o for o in pointers if o.dtype is not None]

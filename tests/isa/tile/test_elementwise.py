@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -148,3 +149,21 @@ def test_types_that_the_a2a3_lacks_are_refused_with_those_it_has(kind: str, name
     tile = bench.tile(kind, 1, 32)
     with pytest.raises(Refused, match="a2a3 takes f32, f16, i32, i16"):
         bench.issue(name, tile, tile, tile if name == "TADD" else 1)
+
+
+def test_other_valid_regions_are_refused_on_cpu_and_taken_from_dst_on_chips() -> None:
+    for profile in ("a2a3", "a5", "cpu"):
+        bench = Bench(profile)
+        dst, a = bench.tile("i32", 2, 8, valid=(2, 6)), bench.tile("i32", 2, 8, np.arange(16))
+        narrow = replace(a, valid_cols=5)
+        if profile == "cpu":
+            for name, args in (("TADD", (dst, a, a)), ("TADDS", (dst, narrow, 1))):
+                with pytest.raises(Refused, match="valid region of src"):
+                    bench.issue(name, *args)
+            continue
+        bench.issue("TADD", dst, a, narrow)
+        assert bench.read(dst, 2, 8)[0].tolist() == [0, 2, 4, 6, 8, 10, 0, 0]
+        bench.issue("TADDS", dst, narrow, 1)
+        want = [1, 2, 3, 4, 5, 6] if profile == "a5" else [0, 2, 4, 6, 8, 10]  # the A2/A3 write nothing
+        assert bench.read(dst)[0].tolist() == want
+        assert bench.findings() == ["TADD-1", "TADDS-1"]

@@ -73,23 +73,42 @@ def test_one_source_has_the_rows_of_both(profile: str) -> None:
     assert np.array_equal(bench.read(dst1), np.arange(120).reshape(2, 60)[:, 1::2])
 
 
-def test_the_a5_drops_an_odd_column_where_cpu_refuses() -> None:
-    for profile in PROFILES:
-        bench = Bench(profile)
-        src = bench.tile("i32", 1, 8, [np.arange(7)], valid=(1, 7))
-        dst = [bench.tile("i32", 1, 8, valid=(1, 3)) for _ in range(2)]
-        four = [bench.tile("i32", 1, 8, [[9] * 7], valid=(1, 7)) for _ in range(2)] + [src, src]
-        if profile == "cpu":
-            for args in ((*dst, src), four):
-                with pytest.raises(Refused, match="an odd number"):
-                    bench.issue("TDEINTERLEAVE", *args)
-            continue
-        bench.issue("TDEINTERLEAVE", *dst, src)
-        assert bench.read(dst[1]).tolist() == [[1, 3, 5]]
-        assert bench.findings() == []
-        bench.issue("TDEINTERLEAVE", *four)
-        assert bench.read(four[0]).tolist() == [[0, 2, 4, 0, 2, 4, 9]]
-        assert bench.findings() == ["TDEINTERLEAVE-1"]
+def test_cpu_refuses_an_odd_number_of_columns_and_other_shapes() -> None:
+    bench = Bench("cpu")
+    odd = [bench.tile("i32", 1, 8, valid=(1, 7)) for _ in range(4)]
+    for name in ("TINTERLEAVE", "TDEINTERLEAVE"):
+        with pytest.raises(Refused, match="an odd number"):
+            bench.issue(name, *odd)
+        with pytest.raises(Refused, match="valid region of src1 is 1x4"):
+            bench.issue(name, *(replace(t, valid_cols=n) for t, n in zip(odd, (6, 6, 6, 4), strict=True)))
+    with pytest.raises(Refused, match="half the columns"):
+        bench.issue("TDEINTERLEAVE", replace(odd[0], valid_cols=3), replace(odd[1], valid_cols=3), odd[2])
+
+
+def test_the_a5_halves_an_odd_number_of_columns_and_rounds_down() -> None:
+    bench = Bench("a5")
+    a, b = (bench.tile("i32", 1, 8, [n + np.arange(7)], valid=(1, 7)) for n in (0, 10))
+    dst = [bench.tile("i32", 1, 8, [[99] * 7], valid=(1, 7)) for _ in range(2)]
+    bench.issue("TINTERLEAVE", *dst, a, b)
+    assert [bench.read(t)[0].tolist() for t in dst] == [[0, 10, 1, 11, 2, 12, 3], [3, 13, 4, 14, 5, 15, 6]]
+    dst = [bench.tile("i32", 1, 8, [[99] * 7], valid=(1, 7)) for _ in range(2)]
+    bench.issue("TDEINTERLEAVE", *dst, a, b)
+    assert [bench.read(t)[0].tolist() for t in dst] == [[0, 2, 4, 10, 12, 14, 99], [1, 3, 5, 11, 13, 15, 99]]
+    halves = [bench.tile("i32", 1, 8, [[99] * 4], valid=(1, 4)) for _ in range(2)]
+    bench.issue("TDEINTERLEAVE", *halves, a)
+    assert [bench.read(t)[0].tolist() for t in halves] == [[0, 2, 4, 99], [1, 3, 5, 99]]
+    assert bench.findings() == ["TINTERLEAVE-2", "TDEINTERLEAVE-2", "TDEINTERLEAVE-3"]
+
+
+def test_on_the_a5_dst0_governs_or_the_one_source() -> None:
+    bench = Bench("a5")
+    src = [bench.tile("i32", 2, 8, n + np.arange(16).reshape(2, 8)) for n in (0, 20)]
+    dst = [bench.tile("i32", 2, 8, valid=valid) for valid in ((1, 4), (2, 8))]
+    bench.issue("TINTERLEAVE", *dst, *src)
+    assert bench.read(dst[1]).tolist() == [[2, 22, 3, 23, 0, 0, 0, 0], [0] * 8]
+    bench.issue("TDEINTERLEAVE", replace(dst[0], valid_cols=2), dst[1], src[0])
+    assert bench.read(dst[1], 2, 4).tolist() == [[1, 3, 5, 7], [9, 11, 13, 15]]
+    assert bench.findings() == ["TINTERLEAVE-1", "TDEINTERLEAVE-3"]
 
 
 def test_in_place_is_reported_and_done_as_if_all_were_read_first() -> None:

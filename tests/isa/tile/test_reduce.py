@@ -164,11 +164,22 @@ def test_others_do_not_look_at_tmp(profile: str) -> None:
 def test_shapes_that_do_not_fit_are_refused(profile: str) -> None:
     bench = Bench(profile)
     tmp = bench.tile("f32", 4, 32)
-    for valid, dst_rows, said in (((4, 0), 4, "there is no largest"), ((4, 32), 3, "dst has 3 valid rows, src 4")):
-        src = bench.tile("f32", 4, 32, valid=valid)
-        with pytest.raises(Refused, match=said):
-            bench.issue("TROWMAX", bench.tile("f32", 4, 8, valid=(dst_rows, 1)), src, tmp)
+    with pytest.raises(Refused, match="there is no largest"):
+        bench.issue("TROWMAX", bench.tile("f32", 4, 8), bench.tile("f32", 4, 32, valid=(4, 0)), tmp)
     wide = bench.tile("f32", 32, 2, valid=(4, 1), blayout=BLayout.COL_MAJOR)
     with pytest.raises(Refused, match="has 2 columns") as refusal:
         bench.issue("TROWMAX", wide, bench.tile("f32", 4, 32), tmp)
     assert refusal.value.diagnostic.code == "L004"
+
+
+def test_chips_take_the_rows_of_src_where_cpu_refuses() -> None:
+    for profile in ("a2a3", "a5", "cpu"):
+        bench = Bench(profile)
+        dst, src = bench.tile("i32", 4, 8, valid=(3, 1)), bench.tile("i32", 4, 32, [[n] * 32 for n in (4, 5, 6, 7)])
+        if profile == "cpu":
+            with pytest.raises(Refused, match="dst has 3 valid rows, src 4"):
+                bench.issue("TROWMAX", dst, src, bench.tile("i32", 4, 32))
+            continue
+        bench.issue("TROWMAX", dst, src, bench.tile("i32", 4, 32))
+        assert bench.read(dst, 4, 1).ravel().tolist() == [4, 5, 6, 7]
+        assert bench.findings() == ["TROWMAX-3"]

@@ -10,10 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from ascsim.isa.definition import In, Out, Scalar, tile_instruction
-from ascsim.isa.rules import Rule, dtype, in_space, row_major, same_dtype, same_valid_shape
+from ascsim.isa.definition import CHIPS, In, Out, Scalar, tile_instruction
+from ascsim.isa.rules import (
+    Rule,
+    dtype,
+    in_space,
+    row_major,
+    same_dtype,
+    same_valid_shape,
+    unchecked_valid_shape,
+)
 from ascsim.isa.semantics.arithmetic import add
 from ascsim.machine.dtypes import bf16, f16, f32, i8, i16, i32, i64, u8, u16, u32, u64
+from ascsim.machine.operands import Region
+from ascsim.machine.trace import Mode
 from ascsim.machine.words import Pipe, Space
 from ascsim.profiles import Profile
 
@@ -26,13 +36,14 @@ _NOTES = (
 _ASSUMED = ("Half and bfloat16 sums keep subnormals; no page says that a chip flushes them.",)
 
 
-def _tiles(*names: str) -> tuple[Rule, ...]:
+def _tiles(code: str, *names: str, why: str) -> tuple[Rule, ...]:
     return (
         dtype(names[0], a2a3=_CHIP_TYPES, a5=_ALL_TYPES, cpu=_ALL_TYPES),
         same_dtype(*names),
         row_major(*names),
         in_space(Space.UB, *names),
-        same_valid_shape(*names),
+        same_valid_shape(*names, profiles=("cpu",)),
+        unchecked_valid_shape(code, *names, why=why, profiles=CHIPS),
     )
 
 
@@ -43,7 +54,7 @@ class TAdd:
     operands = (Out("dst"), In("src0"), In("src1"))
     values = "widen"
     over = "dst"
-    rules = _tiles("dst", "src0", "src1")
+    rules = _tiles("TADD-1", "dst", "src0", "src1", why="The library adds what is valid in dst.")
     semantics = staticmethod(add)
     notes = _NOTES
     assumed = _ASSUMED
@@ -60,16 +71,25 @@ class TAddS:
         Scalar("scalar", "T", doc="converted to the element type of src first"),
     )
     values = "widen"
-    over = "dst"
-    rules = _tiles("dst", "src")
+    rules = _tiles(
+        "TADDS-1", "dst", "src",
+        why="The A5's library adds to what is valid in dst; the A2/A3's returns and writes nothing.",
+    )  # fmt: skip
     notes = _NOTES
     assumed = _ASSUMED
     sources = ("pto-isa docs/isa/TADDS", "pto-isa include/pto/npu/a2a3/TAddS.hpp, include/pto/npu/a5/TAddS.hpp")
 
-    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> np.ndarray:
-        """The sum with the number as an element."""
-        kind = call.src.dtype
-        return add(arrays[0], element_of(call.scalar, kind.numpy).astype(arrays[0].dtype))
+    def regions(self: Any, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
+        """The valid region of dst in both."""
+        dst, src = call.dst, call.src
+        rows, cols = dst.valid_rows, dst.valid_cols
+        if profile.name == "a2a3" and (src.valid_rows, src.valid_cols) != (rows, cols):
+            return []
+        return [(0, Mode.WRITE, dst.region(rows, cols)), (1, Mode.READ, src.region(rows, cols))]
+
+    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> tuple[np.ndarray, ...]:
+        """The sums with the number as an element."""
+        return tuple(add(a, element_of(call.scalar, call.src.dtype.numpy).astype(a.dtype)) for a in arrays)
 
 
 def element_of(value: Any, kind: np.dtype) -> np.ndarray:

@@ -11,9 +11,21 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.isa.definition import A5, Definition, In, Out, tile_instruction
-from ascsim.isa.rules import Rule, dtype, finding, in_space, refuse, row_major, same_dtype, same_valid_shape
+from ascsim.isa.rules import (
+    Rule,
+    dtype,
+    finding,
+    in_space,
+    refuse,
+    row_major,
+    same_dtype,
+    same_valid_shape,
+    unchecked_valid_shape,
+)
 from ascsim.isa.semantics.rearrange import deinterleave, interleave
 from ascsim.machine.core import Core, Finding, Touch
 from ascsim.machine.dtypes import bf16, f16, f32, i8, i16, i32, u8, u16, u32
@@ -23,6 +35,7 @@ from ascsim.machine.words import Pipe, Space
 from ascsim.profiles import Profile
 
 _PROFILES = ("a5", "cpu")
+_FOUR = ("dst0", "dst1", "src0", "src1")
 _TYPES = (i32, u32, f32, i16, u16, f16, bf16, u8, i8)
 
 CATALOGUE.add(
@@ -55,9 +68,15 @@ def _made_odd(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespa
     yield _with(call, [o for o in ("dst0", "dst1", "src0", "src1") if hasattr(call, o)], valid_cols=3)
 
 
-def _even(*profiles: str) -> Rule:
-    return refuse("L007", "the number of valid columns is even", _odd, breaks=_made_odd, profiles=profiles,
-                  mend="Work on an even number of columns.")  # fmt: skip
+def _shapes(name: str, odd_why: str) -> tuple[Rule, ...]:
+    """One valid shape, an even number of columns: refused on cpu, unchecked on the A5."""
+    even, mend = "the number of valid columns is even", "Work on an even number of columns."
+    return (
+        same_valid_shape(*_FOUR, profiles=("cpu",)),
+        refuse("L007", even, _odd, breaks=_made_odd, profiles=("cpu",), mend=mend),
+        unchecked_valid_shape(f"{name}-1", *_FOUR, why="The library takes the valid region of dst0.", profiles=A5),
+        finding(f"{name}-2", f"{even} ({name}-2)", _odd, breaks=_made_odd, profiles=A5, why=odd_why, mend=mend),
+    )
 
 
 def _used_in_place(self: Any, core: Core, args: Sequence[Any], touches: list[Touch]) -> list[Finding]:
@@ -74,7 +93,14 @@ def _used_in_place(self: Any, core: Core, args: Sequence[Any], touches: list[Tou
     return []
 
 
-_FOUR = ("dst0", "dst1", "src0", "src1")
+def _four_regions(call: SimpleNamespace, columns: int) -> list[tuple[int, int, Region]]:
+    modes = (Mode.WRITE, Mode.WRITE, Mode.READ, Mode.READ)
+    return [
+        (number, mode, getattr(call, name).region(call.dst0.valid_rows, columns))
+        for number, (name, mode) in enumerate(zip(_FOUR, modes, strict=True))
+    ]
+
+
 _NOTES = (
     "Elements keep their bits. A row's columns beyond the valid ones are not written.",
     "The C++ function has its operands the other way round: dst1, dst0, src1, src0.",
@@ -94,16 +120,30 @@ class TInterleave:
         Out("dst0", doc="first half of the woven rows"), Out("dst1", doc="second half"),
         In("src0", doc="goes to even columns"), In("src1", doc="goes to odd columns"),
     )  # fmt: skip
-    rules = (*_tiles(*_FOUR), same_valid_shape(*_FOUR), _even("a5", "cpu"))
+    rules = (
+        *_tiles(*_FOUR),
+        *_shapes("TINTERLEAVE", "The library halves it and rounds down: the middle column goes to dst0 and dst1."),
+    )
     values = "bits"
     observe = _used_in_place
-    over = "dst0"
-    semantics = staticmethod(interleave)
     notes = _NOTES
     sources = (
         "pto-isa docs/isa/TINTERLEAVE",
         "pto-isa include/pto/npu/a5/TInterleave.hpp, include/pto/cpu/TInterleave.hpp",
     )
+
+
+    def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
+        """The valid region of dst0 of each."""
+        return _four_regions(call, call.dst0.valid_cols)
+
+    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> tuple[np.ndarray, ...]:
+        """Both halves of the woven rows; an odd row's middle column is woven into both."""
+        columns = arrays[0].shape[1]
+        low, high = slice(0, columns - columns // 2), slice(columns // 2, columns)
+        sources = [np.concatenate([a[:, low], a[:, high]], axis=1) for a in arrays]
+        first, second = interleave(*sources)
+        return first[:, :columns], second[:, :columns]
 
 
 @tile_instruction("tdeinterleave", pipe=Pipe.V, profiles=_PROFILES, cpp_order=("dst1", "dst0", "src1", "src0"))
@@ -118,11 +158,9 @@ class TDeInterleave:
         In("src0", doc="first half of the rows"), In("src1", doc="second half"),
     )  # fmt: skip
     rules = (
-        *_tiles(*_FOUR), same_valid_shape(*_FOUR), _even("cpu"),
-        finding("TDEINTERLEAVE-1", "the number of valid columns is even", _odd, breaks=_made_odd, profiles=A5,
-                why="The library halves it and rounds down: the last column is neither read nor written.",
-                mend="Work on an even number of columns."),
-    )  # fmt: skip
+        *_tiles(*_FOUR),
+        *_shapes("TDEINTERLEAVE", "The library halves it and rounds down: the last column is left out."),
+    )
     values = "bits"
     observe = _used_in_place
     semantics = staticmethod(deinterleave)
@@ -134,21 +172,14 @@ class TDeInterleave:
 
     def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
         """An even number of valid columns of each."""
-        rows, columns = call.dst0.valid_rows, call.dst0.valid_cols // 2 * 2
-        modes = (Mode.WRITE, Mode.WRITE, Mode.READ, Mode.READ)
-        return [
-            (number, mode, getattr(call, name).region(rows, columns))
-            for number, (name, mode) in enumerate(zip(_FOUR, modes, strict=True))
-        ]
+        return _four_regions(call, call.dst0.valid_cols // 2 * 2)
 
 
 def _not_half(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-    src, odd = call.src, call.src.valid_cols % 2
-    if odd and not profile.is_chip:
-        return f"src has {src.valid_cols} valid columns, an odd number"
+    src = call.src
     for name in ("dst0", "dst1"):
         tile = getattr(call, name)
-        if (tile.valid_rows, tile.valid_cols) != (src.valid_rows, src.valid_cols // 2):
+        if (tile.valid_rows, 2 * tile.valid_cols) != (src.valid_rows, src.valid_cols):
             return (
                 f"{name} has {tile.valid_rows}x{tile.valid_cols} valid and src {src.valid_rows}x{src.valid_cols}; "
                 "it must have as many rows and half the columns"
@@ -161,6 +192,10 @@ def _with_other_half(call: SimpleNamespace, profile: Profile) -> Iterator[Simple
     yield _with(call, ["src"], valid_rows=call.src.valid_rows - 1)
 
 
+_HALF = "dst0 and dst1 have the valid rows of src and half its columns"
+_HALVE = "Give dst0 and dst1 half the valid columns of src, an even number."
+
+
 @tile_instruction("tdeinterleave", pipe=Pipe.V, profiles=_PROFILES, cpp_order=("dst1", "dst0", "src"))
 class TDeInterleaveOne:
     """Part the rows of one tile into their even and their odd columns."""
@@ -168,8 +203,9 @@ class TDeInterleaveOne:
     operands = (Out("dst0", doc="even columns"), Out("dst1", doc="odd columns"), In("src", doc="twice as wide"))
     rules = (
         *_tiles("dst0", "dst1", "src"),
-        refuse("L007", "dst0 and dst1 have the valid rows of src and half its columns, an even number", _not_half,
-               breaks=_with_other_half, mend="Give dst0 and dst1 half the valid columns of src."),
+        refuse("L007", _HALF, _not_half, breaks=_with_other_half, mend=_HALVE, profiles=("cpu",)),
+        finding("TDEINTERLEAVE-3", _HALF, _not_half, breaks=_with_other_half, mend=_HALVE, profiles=A5,
+                why="The library takes the rows of src and half its columns, rounded down."),
     )  # fmt: skip
     values = "bits"
     observe = _used_in_place
@@ -177,11 +213,11 @@ class TDeInterleaveOne:
     sources = TDeInterleave.sources
 
     def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
-        """Twice the columns of dst0 of the source."""
-        rows, columns = call.dst0.valid_rows, call.dst0.valid_cols
+        """An even number of the source's valid columns, half as many of the others."""
+        rows, half = call.src.valid_rows, call.src.valid_cols // 2
         return [
-            (0, Mode.WRITE, call.dst0.region()), (1, Mode.WRITE, call.dst1.region()),
-            (2, Mode.READ, call.src.region(rows, 2 * columns)),
+            (0, Mode.WRITE, call.dst0.region(rows, half)), (1, Mode.WRITE, call.dst1.region(rows, half)),
+            (2, Mode.READ, call.src.region(rows, 2 * half)),
         ]  # fmt: skip
 
     def compute(self, call: SimpleNamespace, arrays: list[Any], profile: Profile) -> tuple[Any, Any]:

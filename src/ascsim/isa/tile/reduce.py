@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ascsim.isa.definition import A2A3, Definition, In, Out, Scratch, tile_instruction
+from ascsim.isa.definition import A2A3, CHIPS, Definition, In, Out, Scratch, tile_instruction
 from ascsim.isa.rules import dtype, finding, in_space, refuse, row_major, same_dtype
 from ascsim.isa.semantics.reduce import float_row_max, row_max
 from ascsim.machine.dtypes import f16, f32, i8, i16, i32, i64, u8, u64
@@ -82,18 +82,20 @@ def _with_columns(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNam
     yield _with(call, "dst", blayout=BLayout.COL_MAJOR, slayout=SLayout.ROW_MAJOR, rows=16, cols=32, valid_cols=1)
 
 
+def _empty(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    src = call.src
+    if src.valid_rows and src.valid_cols:
+        return None
+    return f"src has {src.valid_rows}x{src.valid_cols} valid; there is no largest element"
+
+
 def _other_rows(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
     dst, src = call.dst, call.src
-    if not src.valid_rows or not src.valid_cols:
-        return f"src has {src.valid_rows}x{src.valid_cols} valid; there is no largest element"
-    if dst.valid_rows != src.valid_rows:
-        return f"dst has {dst.valid_rows} valid rows, src {src.valid_rows}"
-    return None
+    return None if dst.valid_rows == src.valid_rows else f"dst has {dst.valid_rows} valid rows, src {src.valid_rows}"
 
 
 def _with_other_rows(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
     yield _with(call, "dst", valid_rows=call.dst.valid_rows - 1)
-    yield _with(call, "src", valid_cols=0)
 
 
 def _small_tmp(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
@@ -129,6 +131,7 @@ def _with_narrow_tmp(call: SimpleNamespace, profile: Profile) -> Iterator[Simple
 
 
 _SAME_AS_SRC = "Give tmp the type and shape of src."
+_SAME_ROWS = "Give dst the valid rows of src."
 
 
 @tile_instruction("trowmax", pipe=Pipe.V)
@@ -147,8 +150,10 @@ class TRowMax:
         refuse("L004", "dst is row-major, or has one column", _not_a_column, breaks=_with_columns,
                mend="Declare dst with BLayout::RowMajor, or BLayout::ColMajor with one column, and SLayout::NoneBox."),
         in_space(Space.UB, "dst", "src", "tmp"),
-        refuse("L007", "src is not empty, and dst has as many valid rows", _other_rows, breaks=_with_other_rows,
-               mend="Give dst the valid rows of src."),
+        refuse("L007", "src is not empty", _empty, mend="Leave the call out.",
+               breaks=lambda call, profile: iter((_with(call, "src", valid_cols=0),))),
+        refuse("L007", "dst has the valid rows of src", _other_rows, breaks=_with_other_rows, profiles=("cpu",),
+               mend=_SAME_ROWS),
         finding(
             "TROWMAX-1", "tmp holds what is written to it", _small_tmp, breaks=_with_small_tmp, profiles=A2A3,
             why="Rows of floats longer than 256 bytes are folded into 256 bytes of a row of tmp each; the library "
@@ -159,6 +164,11 @@ class TRowMax:
             breaks=_with_narrow_tmp, profiles=A2A3, mend=_SAME_AS_SRC,
             why="With floats between 256 and 512 bytes a row the library first copies 256 bytes of each to tmp, and "
             "returns without a word where they do not fit.",
+        ),
+        finding(
+            "TROWMAX-3", "dst has the valid rows of src (TROWMAX-3)", _other_rows, breaks=_with_other_rows,
+            profiles=CHIPS, mend=_SAME_ROWS,
+            why="The library checks it in debug builds only, and takes the rows of src.",
         ),
     )  # fmt: skip
     values = "widen"

@@ -83,7 +83,7 @@ def _line_axes(tile: Tile) -> tuple[tuple[int, ...], int]:
 
 
 def _lines(tile: Tile, view: GlobalTensor, profile: Profile) -> tuple[int, int]:
-    """(lines, elements along one) of a copy. Chips count the lines of the view and take the valid length of the tile."""
+    """(lines, elements along one) of a copy. Chips count the view's lines and take the valid length of the tile."""
     by_rows = tile.blayout == BLayout.ROW_MAJOR
     count, length = (tile.valid_rows, tile.valid_cols) if by_rows else (tile.valid_cols, tile.valid_rows)
     return (prod(view.shape[a] for a in _line_axes(tile)[0]) if profile.is_chip else count), length
@@ -227,8 +227,8 @@ def _same_shape(code: str, tile: str, view: str) -> tuple[Rule, Rule]:
     said = f"the valid region of {tile} has the shape of {view}"
     mend = "Set the tile's valid rows and columns (or the view's shape) to what is copied."
     why = (
-        "The library checks it in debug builds only; otherwise it copies as many lines as the view has, each as long as "
-        "the tile's valid ones, and on A2/A3 the lines in global memory stand further apart by the difference."
+        "The library checks it in debug builds only; otherwise it copies as many lines as the view has, each as long "
+        "as the tile's valid ones, and on A2/A3 the lines in global memory stand further apart by the difference."
     )
     return (
         refuse("L007", said, test, breaks=breaks, mend=mend, profiles=("cpu",)),
