@@ -322,6 +322,9 @@ def _plain_functions(definition: d.PlainInstruction, name: str) -> Iterator[str]
 
 def _memory_functions(definition: d.MemoryInstruction, name: str) -> Iterator[str]:
     by_name = {o.name: o for o in definition.operands}
+    # On a core without UB the C API's functions on it do nothing. What the compiler has built in makes no such check.
+    is_of_vector_core = name.startswith("asc_") and any(o.space and o.space.name == "UB" for o in definition.operands)
+    body = "if constexpr (ASCSIM_SIDE == 1) {{ {issue}; }}" if is_of_vector_core else "{issue};"
     for types in definition.variants:
         for selection in _selections(definition):
             parameters, setters = [], {}
@@ -339,7 +342,8 @@ def _memory_functions(definition: d.MemoryInstruction, name: str) -> Iterator[st
                 else:
                     parameters.append(f"{_c_type(dtype)} {operand.name}")
                     setters[operand.name] = f"::ascsim::set_scalar({{o}}, {operand.name})"
-            yield f"ASCSIM_FORM void {name}({', '.join(parameters)}) {{ {_issue(definition, setters)}; }}"
+            issue = body.format(issue=_issue(definition, setters))
+            yield f"ASCSIM_FORM void {name}({', '.join(parameters)}) {{ {issue} }}"
 
 
 def _register_functions(definition: d.RegisterInstruction, name: str) -> Iterator[str]:
