@@ -285,20 +285,21 @@ class Machine:
         group = planned.group
         at_once = planned.at_once
         if at_once is None:
-            at_once = self._plan_rows(core, group)
-            if all(step.instruction.is_static for step in group.steps):
+            is_static = all(step.instruction.is_static for step in group.steps)
+            at_once = self._plan_rows(core, group) if is_static or group.rows > 1 else []
+            if is_static:
                 planned.at_once = at_once
         if not at_once:
-            for row in range(max(step.rows for step in group.steps)):
+            for row in range(group.rows):
                 for step in group.steps:
                     args = groups.moved(step, row) if step.rows > 1 else step.args
                     self._run(core, self._plan(core, step.instruction, args), args, site, parent)
             return
         scratch: Memory | None = None
-        if group.private:
+        if group.private and group.rows > 1:
             space, start, length = group.private
             window = core.memory(space).data[start : start + length]
-            scratch = Memory(0, np.tile(window, max(step.rows for step in group.steps)), guard=0)
+            scratch = Memory(0, np.tile(window, group.rows), guard=0)
             core.memories[SCRATCH] = scratch
         for step, plan, touches in at_once:
             if self.auto_sync is not None:
@@ -314,15 +315,16 @@ class Machine:
     def _plan_rows(self, core: Core, group: Group) -> list[tuple[Step, _Plan, list[Touch]]]:
         """Each step with its row of the trace and its bytes over all rows; empty where rows must follow each other."""
         touched = [(step, step.instruction.touches(core, step.args)) for step in group.steps]
-        if not groups.rows_are_independent(touched, group.private):
+        if group.rows > 1 and not groups.rows_are_independent(touched, group.private):
             return []
+        scratch = group.private if group.rows > 1 else None
         planned = []
         for step, first_row in touched:
             touches = [groups.over_rows(touch, step) for touch in first_row]
             pipe, kind, pipe2, arg, work = step.instruction.row_fields(core, step.args)
             fields = (pipe, kind, pipe2, arg, work * step.rows)
             plan = _Plan(step.instruction, (), touches, fields, self._pack(touches, step.args))
-            planned.append((step, plan, [groups.redirected(t, group.private) for t in touches] if group.private else touches))
+            planned.append((step, plan, [groups.redirected(t, scratch) for t in touches] if scratch else touches))
         return planned
 
     # The trace

@@ -59,6 +59,11 @@ class Group:
     private: tuple[int, int, int] | None = None
     """(space, start, length) of the scratch."""
 
+    @property
+    def rows(self) -> int:
+        """How often the steps run."""
+        return max(step.rows for step in self.steps)
+
 
 def moved(step: Step, row: int) -> tuple:
     """The step's arguments for one row."""
