@@ -55,12 +55,6 @@ def test_records_cut_short_by_a_crash_are_dropped(tmp_path):
     assert (len(trace.rows), len(trace.accesses), len(trace.noted("site"))) == (1, 0, 1)
 
 
-def test_extent_says_how_much_of_a_chunk_counts(tmp_path):
-    (tmp_path / "rows.bin").write_bytes(a_row(0) * 10)
-    (tmp_path / "extent.bin").write_bytes(np.array([4, 0, 0], "<u8").tobytes())
-    assert len(Trace.load(tmp_path).rows) == 4
-
-
 def test_root_climbs_to_what_the_user_wrote():
     sink = MemorySink()
     sink.append(a_row(0), b"")

@@ -19,6 +19,7 @@ Everything is appended in program order, so a run that crashes or calls ``exit()
 from __future__ import annotations
 
 import json
+import mmap
 import struct
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -165,11 +166,6 @@ class Trace:
     def load(directory: Path) -> Trace:
         """Read a trace directory. A record cut short by a crash is dropped."""
 
-        def table(name: str, dtype: np.dtype) -> np.ndarray:
-            path = directory / name
-            data = path.read_bytes() if path.exists() else b""
-            return np.frombuffer(data[: len(data) // dtype.itemsize * dtype.itemsize], dtype)
-
         notes: list[tuple[str, dict[str, Any]]] = []
         notes_file = directory / "notes.jsonl"
         for line in notes_file.read_text().splitlines() if notes_file.exists() else ():
@@ -178,13 +174,8 @@ class Trace:
             except json.JSONDecodeError:
                 break
             notes.append((data.pop("kind"), data))
-        rows = table("rows.bin", ROW)
-        extent = directory / "extent.bin"  # the C++ runtime's chunks are longer than what was written
-        if extent.exists():
-            n_rows, n_accesses, n_masks = np.frombuffer(extent.read_bytes()[:24], "<u8")
-            accesses, masks = table("accesses.bin", ACCESS)[: int(n_accesses)], table("masks.bin", np.dtype("(32,)u1"))
-            return Trace(rows[: int(n_rows)], accesses, masks[: int(n_masks)].reshape(-1, 32), notes)
-        return Trace(rows, table("accesses.bin", ACCESS), table("masks.bin", np.dtype("(32,)u1")).reshape(-1, 32), notes)
+        rows, accesses = _mapped(directory / "rows.bin", ROW), _mapped(directory / "accesses.bin", ACCESS)
+        return Trace(rows, accesses, _mapped(directory / "masks.bin", np.dtype("(32,)u1")).reshape(-1, 32), notes)
 
     def save(self, directory: Path) -> None:
         """Write the trace as a directory."""
@@ -228,6 +219,15 @@ class Trace:
         """The instruction that the user wrote: the row itself, or the one whose expansion it is a step of."""
         parent = int(self.rows["parent"][row])
         return row if parent < 0 else self.root(parent)
+
+
+def _mapped(path: Path, dtype: np.dtype) -> np.ndarray:
+    """The whole records of a file, read-only and not copied; none where there is no file."""
+    count = path.stat().st_size // dtype.itemsize if path.exists() else 0
+    if not count:
+        return np.zeros(0, dtype)
+    with path.open("rb") as file:
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype, count)
 
 
 class FileSink(MemorySink):

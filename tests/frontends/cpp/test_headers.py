@@ -152,7 +152,7 @@ PTO_TYPES = """
 #include <pto/common/constants.hpp>
 #include <pto/npu/a2a3/TLoad.hpp>
 using namespace pto;
-static_assert(sizeof(AscsimOperand) == 112 && sizeof(ascsim::Row) == 32 && sizeof(ascsim::Access) == 64);
+static_assert(sizeof(AscsimOperand) == 112);
 
 using Nd = Tile<TileType::Vec, float, 4, 64>;
 static_assert(Nd::Rows == 4 && Nd::Cols == 64 && Nd::Numel == 256 && Nd::RowStride == 64 && Nd::ColStride == 1);

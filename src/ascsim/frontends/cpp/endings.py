@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -12,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from ascsim.diagnostics import Diagnostic, Place, Severity, Site
+from ascsim.frontends.cpp import sink
 from ascsim.frontends.cpp.session import FATAL
 from ascsim.frontends.cpp.sites import Module, is_system, resolve_counters, resolver
-from ascsim.machine.trace import ACCESS, ROW, Kind, Trace
+from ascsim.machine.trace import Kind, Trace
 
 CRASH = np.dtype(
     [("signal", "<u8"), ("pc", "<u8"), ("address", "<u8"), ("rows", "<u8"), ("count", "<u8"), ("frames", "<u8", (59,))]
@@ -33,23 +33,10 @@ _MEANINGS = {
 
 def read_trace(directory: Path) -> Trace:
     """The trace that a child left, complete or not."""
-    _cut(directory)
+    sink.complete(directory)
     trace = Trace.load(directory)
     _complete_launches(trace)
     return trace
-
-
-def _cut(directory: Path) -> None:
-    """Cut the trace files, which grow in chunks, to what was written."""
-    extent = directory / "extent.bin"
-    if not extent.exists():
-        return
-    counts = np.frombuffer(extent.read_bytes()[:24], "<u8")
-    sizes = {"rows": ROW.itemsize, "accesses": ACCESS.itemsize, "masks": 32}
-    for (name, size), count in zip(sizes.items(), counts, strict=True):
-        path = directory / f"{name}.bin"
-        if path.exists():
-            os.truncate(path, int(count) * size)
 
 
 def _complete_launches(trace: Trace) -> None:

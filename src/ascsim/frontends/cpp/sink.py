@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,11 @@ class NativeTrace(ctypes.Structure):
     )
 
 
-ROW_BYTES, ACCESS_BYTES, MASK_BYTES = ROW.itemsize, ACCESS.itemsize, 32
-_TABLE = 1 << 36
-"""Bytes of address space that a table may grow through (``RESERVED`` in runtime.cpp)."""
+TAIL = "tail.bin"
+"""Beside the tables: what is not in their files yet (``Tail`` of runtime.cpp)."""
+TABLES = (("rows.bin", ROW.itemsize), ("accesses.bin", ACCESS.itemsize), ("masks.bin", 32))
+"""The tables in the tail's order, and the bytes of a record."""
+_PAGE = 4096
 
 
 def view_of(address: int, size: int) -> memoryview:
@@ -37,17 +40,34 @@ def view_of(address: int, size: int) -> memoryview:
     return memoryview((ctypes.c_ubyte * size).from_address(address)).cast("B")
 
 
+def complete(directory: Path) -> None:
+    """Put what a run left in the tail behind its tables. To be called when the process has ended, however it did."""
+    path = directory / TAIL
+    if not path.exists():
+        return
+    tail = path.read_bytes()
+    numbers = struct.unpack_from("<7Q", tail)
+    window = numbers[6]
+    for turn, (name, size) in enumerate(TABLES):
+        counted, written = numbers[turn], numbers[3 + turn]
+        start = _PAGE + turn * window
+        with (directory / name).open("r+b") as table:
+            table.seek(written * size)
+            table.write(tail[start : start + (counted - written) * size])
+            table.truncate()
+    path.unlink()
+
+
 class NativeSink:
-    """Appends to the runtime library's mapped tables, and notes to ``notes.jsonl`` line by line."""
+    """Appends to the windows of the runtime library's tables, and notes to ``notes.jsonl`` line by line."""
 
     def __init__(self, library: ctypes.CDLL, directory: Path) -> None:
         trace = NativeTrace.in_dll(library, "ascsim_trace")
-        self._rows = view_of(trace.rows, _TABLE)
-        self._accesses = view_of(trace.accesses, _TABLE)
-        self._masks = view_of(trace.masks, _TABLE)
-        self._counts = view_of(trace.n_rows, 24).cast("Q")
-        offset = NativeTrace.row_capacity.offset
-        self._capacities = view_of(ctypes.addressof(trace) + offset, 24).cast("Q")
+        numbers = view_of(trace.n_rows, _PAGE).cast("Q")
+        window = numbers[6]
+        self._counts, self._written = numbers[:3], numbers[3:6]
+        self._windows = [view_of(trace.n_rows + _PAGE + turn * window, window) for turn in range(len(TABLES))]
+        self._room = [window // size for _, size in TABLES]
         self._grow = library.ascsim_trace_grow
         self._notes = os.open(directory / "notes.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
@@ -58,31 +78,25 @@ class NativeSink:
 
     def append(self, row: bytes, accesses: bytes) -> int:
         """See :class:`ascsim.machine.trace.Sink`."""
-        counts, capacities = self._counts, self._capacities
-        number = counts[0]
-        if number >= capacities[0]:
-            self._grow()
         if accesses:
-            first = counts[1]
-            after = first + len(accesses) // ACCESS_BYTES
-            if after > capacities[1]:
-                self._grow()
-            self._accesses[first * ACCESS_BYTES : after * ACCESS_BYTES] = accesses
-            counts[1] = after
-        start = number * ROW_BYTES
-        self._rows[start : start + ROW_BYTES] = row
-        counts[0] = number + 1
-        return number
+            self._append(1, accesses)
+        return self._append(0, row)
 
     def mask(self, packed: bytes) -> int:
         """See :class:`ascsim.machine.trace.Sink`."""
-        counts = self._counts
-        number = counts[2]
-        if number >= self._capacities[2]:
+        return self._append(2, packed) + 1
+
+    def _append(self, turn: int, records: bytes) -> int:
+        """Append to a table; returns the number of the first record."""
+        size = TABLES[turn][1]
+        number = self._counts[turn]
+        after = number + len(records) // size
+        if after > self._written[turn] + self._room[turn]:
             self._grow()
-        self._masks[number * MASK_BYTES : (number + 1) * MASK_BYTES] = packed
-        counts[2] = number + 1
-        return number + 1
+        start = (number - self._written[turn]) * size
+        self._windows[turn][start : start + len(records)] = records
+        self._counts[turn] = after
+        return number
 
     def note(self, kind: str, data: dict[str, Any]) -> None:
         """See :class:`ascsim.machine.trace.Sink`. On disk when it returns: the program may crash next."""

@@ -42,11 +42,19 @@ std::recursive_mutex everything;
 
 // The trace -----------------------------------------------------------------------------------------------------------
 
+// What was counted and is not in a table's file yet lies in its window: memory that is shared with the file tail.bin, so
+// that it is there however this process ends. A full window goes to the table's file in one piece: that costs a third of
+// what fresh pages of a mapped file do.
 constexpr uint64_t MIB = 1ull << 20;
-constexpr uint64_t FIRST_CHUNK = 4 * MIB;
-constexpr uint64_t LARGEST_CHUNK = 64 * MIB;
-// Address space only: pages come with the file.
-constexpr uint64_t RESERVED = 1ull << 36;
+constexpr uint64_t WINDOW = MIB / 4;
+
+// The first page of tail.bin, before the windows.
+struct Tail {
+    uint64_t counted[3], written[3], window;
+};
+constexpr uint64_t TAIL_PAGE = 4096;
+
+Tail* tail = nullptr;
 
 struct Table {
     const char* name;
@@ -54,8 +62,6 @@ struct Table {
     uint8_t** start;
     uint64_t* capacity;
     int file = -1;
-    uint64_t size = 0;
-    uint64_t reserved = 0;
 };
 
 Table tables[] = {
@@ -74,58 +80,62 @@ int open_in_trace(const char* name)
     return open((trace_directory + "/" + name).c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 }
 
-// Maps the next chunk of the file behind what is mapped, so that no pointer into the table ever changes.
-bool grow(Table& table)
+uint8_t* window_of(int number)
 {
-    uint64_t chunk = table.size == 0 ? FIRST_CHUNK : std::min(table.size, LARGEST_CHUNK);
-    if (table.size + chunk > table.reserved) {
-        errno = ENOMEM;
-        return false;
+    return reinterpret_cast<uint8_t*>(tail) + TAIL_PAGE + static_cast<uint64_t>(number) * WINDOW;
+}
+
+// Where a record lies follows from its number, so the table's start moves back as the window moves on.
+void place(int number)
+{
+    const Table& table = tables[number];
+    const uint64_t before = tail->written[number] * table.record;
+    *table.start = reinterpret_cast<uint8_t*>(reinterpret_cast<uint64_t>(window_of(number)) - before);
+    *table.capacity = tail->written[number] + WINDOW / table.record;
+}
+
+bool empty_window(int number)
+{
+    const Table& table = tables[number];
+    const uint64_t count = tail->counted[number];
+    uint64_t at = tail->written[number] * table.record;
+    const uint8_t* from = window_of(number);
+    for (uint64_t left = count * table.record - at; left != 0;) {
+        const ssize_t size = pwrite(table.file, from, left, static_cast<off_t>(at));
+        if (size < 0 && errno != EINTR) {
+            return false;
+        }
+        const auto done = static_cast<uint64_t>(std::max<ssize_t>(size, 0));
+        from += done, at += done, left -= done;
     }
-    if (ftruncate(table.file, static_cast<off_t>(table.size + chunk)) != 0) {
-        return false;
-    }
-    void* mapped = mmap(*table.start + table.size, chunk, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, table.file,
-                        static_cast<off_t>(table.size));
-    if (mapped == MAP_FAILED) {
-        return false;
-    }
-    table.size += chunk;
-    *table.capacity = table.size / table.record;
+    tail->written[number] = count;
     return true;
 }
 
-bool open_table(Table& table)
+bool open_tables()
 {
-    table.file = open_in_trace(table.name);
-    if (table.file < 0) {
+    constexpr uint64_t SIZE = TAIL_PAGE + 3 * WINDOW;
+    int file = open_in_trace("tail.bin");
+    if (file < 0 || (errno = posix_fallocate(file, 0, SIZE)) != 0) {
         return false;
     }
-    for (table.reserved = RESERVED; table.reserved >= FIRST_CHUNK; table.reserved /= 2) {
-        void* start = mmap(nullptr, table.reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (start != MAP_FAILED) {
-            *table.start = static_cast<uint8_t*>(start);
-            return grow(table);
-        }
-    }
-    return false;
-}
-
-bool open_extent()
-{
-    int file = open_in_trace("extent.bin");
-    if (file < 0 || ftruncate(file, 4096) != 0) {
-        return false;
-    }
-    void* mapped = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    void* mapped = mmap(nullptr, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     if (mapped == MAP_FAILED) {
         return false;
     }
-    auto* counters = static_cast<uint64_t*>(mapped);
-    ascsim_trace.n_rows = counters;
-    ascsim_trace.n_accesses = counters + 1;
-    ascsim_trace.n_masks = counters + 2;
+    tail = static_cast<Tail*>(mapped);
+    tail->window = WINDOW;
+    ascsim_trace.n_rows = &tail->counted[0];
+    ascsim_trace.n_accesses = &tail->counted[1];
+    ascsim_trace.n_masks = &tail->counted[2];
+    for (int number = 0; number < 3; ++number) {
+        tables[number].file = open_in_trace(tables[number].name);
+        if (tables[number].file < 0) {
+            return false;
+        }
+        place(number);
+    }
     return true;
 }
 
@@ -286,11 +296,7 @@ const char* ascsim_runtime_start(const char* directory, const AscsimHost* host)
 {
     trace_directory = directory;
     ascsim_host = *host;
-    bool is_open = open_extent();
-    for (Table& table : tables) {
-        is_open = is_open && open_table(table);
-    }
-    if (!is_open || !handle_crashes()) {
+    if (!open_tables() || !handle_crashes()) {
         start_error = system_error("the trace in " + trace_directory + " cannot be opened");
         return start_error.c_str();
     }
@@ -373,12 +379,13 @@ __attribute__((noinline)) void ascsim_fault_access(uint32_t definition, uint8_t 
 
 void ascsim_trace_grow(void)
 {
-    const uint64_t counts[] = {*ascsim_trace.n_rows, *ascsim_trace.n_accesses, *ascsim_trace.n_masks};
-    for (int index = 0; index < 3; ++index) {
-        while (*tables[index].capacity - counts[index] < ASCSIM_TRACE_ROOM) {
-            if (!grow(tables[index])) {
+    for (int number = 0; number < 3; ++number) {
+        place(number);  // a process that was forked off may have emptied the window
+        if (*tables[number].capacity - tail->counted[number] < ASCSIM_TRACE_ROOM) {
+            if (!empty_window(number)) {
                 ascsim::fatal(system_error("the trace in " + trace_directory + " cannot grow").c_str());
             }
+            place(number);
         }
     }
 }

@@ -41,11 +41,12 @@ void ascsim_refuse(uint32_t definition, const char* code, const char* problem);
 // ascsim::Stop where the profile lacks the instruction.
 void* ascsim_resolve(uint32_t definition, uint32_t variant);
 
-// The trace's two tables and the masks, in shared files; the counters live in the mapped file extent.bin. The tables never
-// move: growing maps more of the file behind what is there. Whoever is about to append more records than fit calls
-// ascsim_trace_grow, after which ASCSIM_TRACE_ROOM records fit into each table. Write a row's accesses before the row, and
-// count last: what is not counted was never written.
-#define ASCSIM_TRACE_ROOM 4096
+// The trace's two tables and the masks. Record k of a table lies at its start + k * size, as long as k is not below what has
+// gone to the file; the counters and what is not in the files yet are in memory that outlives the process. Whoever is about
+// to append more records than the capacity allows calls ascsim_trace_grow, which moves starts and capacities on;
+// ASCSIM_TRACE_ROOM records fit into each table then. Write a row's accesses before the row, and count last: what is not
+// counted was never written.
+#define ASCSIM_TRACE_ROOM 256
 typedef struct AscsimTrace {
     uint8_t *rows, *accesses, *masks;
     uint64_t *n_rows, *n_accesses, *n_masks;

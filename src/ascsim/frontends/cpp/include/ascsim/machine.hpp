@@ -113,32 +113,6 @@ ASCSIM_INLINE int64_t issue(uint32_t definition, uint32_t count, const AscsimOpe
 
 // The trace
 
-struct Row {
-    uint16_t core;
-    uint8_t pipe, kind;
-    uint16_t mnemonic;
-    uint8_t accesses, pipe2;
-    int32_t parent;
-    uint32_t argument;
-    uint64_t site;
-    uint32_t work;
-    uint16_t flags;
-    uint8_t dtype, spare;
-};
-static_assert(sizeof(Row) == 32, "a row as machine/trace.py has it");
-
-struct Access {
-    uint8_t space, mode, operand, align;
-    uint32_t mask;
-    int64_t start;
-    uint32_t length, n1;
-    int64_t s1;
-    uint32_t n2, n3;
-    int64_t s2, s3;
-    uint32_t object, spare;
-};
-static_assert(sizeof(Access) == 64, "an access as machine/trace.py has it");
-
 // An address inside the user's line, after inlining.
 ASCSIM_INLINE uint64_t here()
 {
@@ -153,43 +127,40 @@ ASCSIM_INLINE uint64_t here()
     return address;
 }
 
+// A record of the trace is written in words of eight bytes. Put together from fields and then copied it takes three times as
+// long: what was just written in small pieces cannot be read in large ones before it has reached the cache.
+template <class... Word>
+ASCSIM_INLINE void append_record(uint8_t* table, uint64_t& count, Word... words)
+{
+    static_assert((std::is_same_v<Word, uint64_t> && ...));
+    uint8_t* to = table + count * sizeof...(words) * 8;
+    ((std::memcpy(to, &words, 8), to += 8), ...);
+    __atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
+}
+
+// ROW of machine/trace.py.
 ASCSIM_INLINE void append_row(uint8_t kind, unsigned mnemonic, uint8_t accesses, uint64_t site)
 {
     uint64_t& count = *ascsim_trace.n_rows;
     if (__builtin_expect(count >= ascsim_trace.row_capacity, 0)) {
         ascsim_trace_grow();
     }
-    Row row{};
-    row.core = ascsim_core.core;
-    row.pipe = PIPE_V;
-    row.kind = kind;
-    row.mnemonic = static_cast<uint16_t>(mnemonic);
-    row.accesses = accesses;
-    row.parent = -1;
-    row.site = site;
-    row.work = 1;
-    row.flags = site_is_pc;
-    std::memcpy(ascsim_trace.rows + count * sizeof row, &row, sizeof row);
-    ++count;
+    constexpr uint64_t pipe = PIPE_V, no_parent = 0xffffffff, work = 1, flags = site_is_pc;
+    const uint64_t what = pipe << 16 | uint64_t{kind} << 24 | uint64_t{mnemonic} << 32 | uint64_t{accesses} << 48;
+    append_record(ascsim_trace.rows, count, ascsim_core.core | what, no_parent, site, work | flags << 32);
 }
 
+// ACCESS of machine/trace.py: one burst in UB.
 ASCSIM_INLINE void append_access(uint8_t mode, uint8_t operand, uint8_t align, uint32_t mask, int64_t start, uint32_t length)
 {
     uint64_t& count = *ascsim_trace.n_accesses;
     if (__builtin_expect(count >= ascsim_trace.access_capacity, 0)) {
         ascsim_trace_grow();
     }
-    Access access{};
-    access.space = static_cast<uint8_t>(Space::UB);
-    access.mode = mode;
-    access.operand = operand;
-    access.align = align;
-    access.mask = mask;
-    access.start = start;
-    access.length = length;
-    access.n1 = access.n2 = access.n3 = 1;
-    std::memcpy(ascsim_trace.accesses + count * sizeof access, &access, sizeof access);
-    ++count;
+    constexpr uint64_t ub = static_cast<uint64_t>(Space::UB), one = 1, none = 0;
+    const uint64_t what = ub | uint64_t{mode} << 8 | uint64_t{operand} << 16 | uint64_t{align} << 24 | uint64_t{mask} << 32;
+    append_record(ascsim_trace.accesses, count, what, static_cast<uint64_t>(start), length | one << 32, none,
+                  one | one << 32, none, none, none);
 }
 
 // Register instructions: arguments in the order of the compiled wrapper's parameters (isa/compile.py)
