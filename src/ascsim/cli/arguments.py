@@ -10,7 +10,7 @@ from ascsim.diagnostics import UserError
 from ascsim.machine.dtypes import DType, dtype
 
 FILLS = ("iota", "zeros", "random")
-FORMS = "a .npy file, a raw file with type and shape (x.bin:f16:4x64), iota, zeros, random, or a number"
+FORMS = "a .npy file, a raw file (x.bin, or with type and shape x.bin:f16:4x64), iota, zeros or random"
 
 
 def pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
@@ -63,19 +63,24 @@ def array(name: str, value: str, kind: DType | None, shape: tuple[int, ...] | No
     said_shape = parse_shape(rest[1]) if len(rest) > 1 else None
     if head in FILLS:
         made = _filled(name, head, said_kind or kind, said_shape or shape, seed)
-    elif rest:
+    elif rest or (kind is not None and Path(head).suffix != ".npy"):
         made = _raw(name, Path(head), said_kind or kind, said_shape)
     else:
         made = _npy(name, Path(head))
     if kind is not None and made.dtype != kind.numpy:
-        if made.dtype.itemsize == kind.size and (made.dtype.kind == "V" or made.dtype.kind in "iu" and kind.kind in "iu"):
-            made = made.view(kind.numpy)
+        if made.dtype.itemsize == kind.size and _is_bits_of(made.dtype, kind):
+            made = np.ascontiguousarray(made).view(kind.numpy)
         else:
             raise UserError(f"argument {name} has type {kind.name}; {value} holds {made.dtype}")
     if shape is not None and made.size != int(np.prod(shape)):
         wanted = "x".join(map(str, shape))
         raise UserError(f"argument {name} has {int(np.prod(shape))} elements ({wanted}); {value} holds {made.size}")
     return np.array(made.reshape(shape) if shape is not None else made, order="C")
+
+
+def _is_bits_of(given: np.dtype, kind: DType) -> bool:
+    """May elements of the same size stand for those of ``kind``? A .npy file has no bf16, so it holds their bits."""
+    return given.kind == "V" or (given.kind in "iu" and (kind.kind in "iu" or kind.numpy.kind == "V"))
 
 
 def _filled(name: str, how: str, kind: DType | None, shape: tuple[int, ...] | None, seed: int) -> np.ndarray:
@@ -95,9 +100,13 @@ def _filled(name: str, how: str, kind: DType | None, shape: tuple[int, ...] | No
     return generator.integers(info.min, info.max, shape, kind.numpy, endpoint=True)
 
 
+def _must_exist(name: str, path: Path) -> None:
+    if not path.is_file():
+        raise UserError(f"argument {name} is an array, and there is no file {path}; its value is {FORMS}")
+
+
 def _npy(name: str, path: Path) -> np.ndarray:
-    if not path.exists():
-        raise UserError(f"argument {name}: there is no file {path}; a value is {FORMS}")
+    _must_exist(name, path)
     try:
         return np.load(path, allow_pickle=False)
     except ValueError:
@@ -107,14 +116,15 @@ def _npy(name: str, path: Path) -> np.ndarray:
 
 
 def _raw(name: str, path: Path, kind: DType | None, shape: tuple[int, ...] | None) -> np.ndarray:
-    if not path.exists():
-        raise UserError(f"argument {name}: there is no file {path}; a value is {FORMS}")
+    _must_exist(name, path)
     if kind is None:
         raise UserError(f"argument {name}: give the type of {path}: {path}:f16:4x64")
     data = path.read_bytes()
     needed = int(np.prod(shape)) * kind.size if shape else len(data)
     if needed != len(data) or len(data) % kind.size:
-        raise UserError(f"argument {name}: {path} has {len(data)} bytes; {kind.name} {shape or ''} needs {needed}")
+        asked = "x".join(map(str, shape or ()))
+        said = f"{asked} of {kind.name} are {needed}" if shape else f"an {kind.name} takes {kind.size}"
+        raise UserError(f"argument {name}: {path} has {len(data)} bytes; {said}")
     made = np.frombuffer(data, kind.numpy)
     return made.reshape(shape) if shape else made
 
@@ -126,13 +136,29 @@ def number(name: str, value: str, kind: DType) -> int | float:
         UserError: it is not a number of that kind.
     """
     try:
-        return float(value) if kind.kind == "f" else int(value, 0)
+        made = float(value) if kind.kind == "f" else int(value, 0)
     except ValueError:
         raise UserError(f"argument {name} is a scalar of type {kind.name}; {value!r} is not one") from None
+    if kind.kind != "f":
+        limits = np.iinfo(kind.numpy)
+        if not limits.min <= made <= limits.max:
+            raise UserError(f"argument {name} is {kind.name}, {limits.min} to {limits.max}; {value} is outside")
+    return made
 
 
 def save(path: Path, result: np.ndarray) -> None:
-    """Write an output: ``.npy``, or raw bytes for any other ending."""
+    """Write an output: ``.npy``, or raw bytes for any other ending.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        _write(path, result)
+    except OSError as problem:
+        raise UserError(f"cannot write {path}: {problem.strerror or problem}") from None
+
+
+def _write(path: Path, result: np.ndarray) -> None:
     if path.suffix == ".npy":
         np.save(path, result if result.dtype.kind != "V" else result.view(f"u{result.dtype.itemsize}"))
     else:

@@ -65,8 +65,4 @@ def _pto(file: Path, arch: str | None) -> tuple[profiles.Profile, list[Diagnosti
 
     program = ptoas.load(file)
     profile = profiles.find(arch or program.arch or "a2a3")
-    found = [
-        Diagnostic("L012", Severity.ERROR, error.message, (Place("here", error.site),))
-        for error in program.not_implemented(profile)
-    ]
-    return profile, found
+    return profile, program.survey(profile)

@@ -16,30 +16,64 @@ from ascsim.diagnostics import UserError
 
 if TYPE_CHECKING:
     from ascsim.frontends.launch import Run
+    from ascsim.frontends.ptoas.kernel import Argument
     from ascsim.report.compare import Comparison
+
 
 @click.command("run", context_settings={"ignore_unknown_options": False})
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("program_arguments", nargs=-1, type=click.UNPROCESSED)
 @arch_option
-@click.option("--arg", "given", multiple=True, metavar="NAME=VALUE", help="An argument of a .pto kernel: a .npy file, "
-              "a raw file with type and shape (x.bin:f16:4x64), iota, zeros, random, or a number.")
-@click.option("--out", "outs", multiple=True, metavar="NAME=FILE", help="Write an argument after the run (.npy or raw).")
-@click.option("--golden", "goldens", multiple=True, metavar="NAME=FILE", help="Compare an argument after the run.")
+@click.option(
+    "--arg",
+    "given",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An argument of a .pto kernel: a .npy file, "
+    "a raw file (x.bin, x.bin:f16:4x64), iota, zeros, random, or a number. Arrays that are not given are zeros.",
+)
+@click.option(
+    "--out",
+    "outs",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="Write an argument after the run (.npy, or raw bytes for any other ending).",
+)
+@click.option(
+    "--golden",
+    "goldens",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="Compare an argument after the run with a .npy or raw file.",
+)
 @click.option("--rtol", default=0.0, help="Relative tolerance of --golden (default: bit for bit).")
 @click.option("--atol", default=0.0, help="Absolute tolerance of --golden.")
 @click.option("--kernel", "kernel_name", default=None, help="Which function of a .pto file.")
 @click.option("--blocks", default=1, show_default=True, help="Blocks of a .pto kernel's launch.")
-@click.option("--sync", type=click.Choice(["manual", "auto"]), default=None, help="Who synchronises pipes: the kernel or "
-              "the tool. Default: manual where an address or a flag appears.")
+@click.option(
+    "--sync",
+    type=click.Choice(["manual", "auto"]),
+    default=None,
+    help="Who synchronises pipes: the kernel or the tool. Default: manual where an address or a flag appears.",
+)
 @click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro for a C++ source.")
 @click.option("-I", "includes", multiple=True, metavar="DIR", help="Look for a C++ source's headers here.")
 @click.option("--timeout", default=None, type=float, metavar="SECONDS", help="Stop a program that runs longer.")
-@click.option("--keep", default=None, type=click.Path(path_type=Path), metavar="DIR",
-              help="Leave the rewritten C++ sources and the compile commands here.")
+@click.option(
+    "--keep",
+    default=None,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Leave the rewritten C++ sources and the compile commands here.",
+)
 @click.option("--trace-dir", default=None, type=click.Path(path_type=Path), metavar="DIR", help="Leave the trace here.")
-@click.option("--report-to", type=click.Choice(["stdout", "stderr"]), default="stdout", help="Where the report goes "
-              "(default: stdout; stderr for a program that ascsim c++ linked and that is started by its own name).")
+@click.option(
+    "--report-to",
+    type=click.Choice(["stdout", "stderr"]),
+    default="stdout",
+    help="Where the report goes "
+    "(default: stdout; stderr for a program that ascsim c++ linked and that is started by its own name).",
+)
 @json_option
 def command(file: Path, **options: Any) -> int:
     """Run FILE and say whether it is right, legal and race-free.
@@ -111,39 +145,55 @@ def _program_output(as_json: bool) -> Any:
 # .pto
 
 
+_OF_CPP = (("defines", "-D"), ("includes", "-I"), ("keep", "--keep"), ("timeout", "--timeout"))
+
+
 def _run_pto(file: Path, options: dict[str, Any]) -> int:
     from ascsim import profiles
     from ascsim.cli import arguments
     from ascsim.frontends import ptoas
     from ascsim.report.compare import compare
 
+    for option, flag in _OF_CPP:
+        if options[option]:
+            raise UserError(f"{flag} is for C++ sources; a .pto file takes --arg, --out and --golden")
+    if options["program_arguments"]:
+        first = options["program_arguments"][0]
+        raise UserError(f"a .pto file has no program to give {first!r} to; use --arg NAME=VALUE")
     program = ptoas.load(file)
     kernel = program.kernel(options["kernel_name"])
     profile = profiles.find(options["arch"] or program.arch or "a2a3")
     given = arguments.pairs(options["given"], "--arg")
     outs, goldens = arguments.pairs(options["outs"], "--out"), arguments.pairs(options["goldens"], "--golden")
-    names = [a.name for a in kernel.arguments]
+    by_name = {a.name: a for a in kernel.arguments}
     for name in (*given, *outs, *goldens):
-        if name not in names:
-            raise UserError(f"{kernel.name} has no argument {name!r}; it has {', '.join(names) or 'none'}")
-    values: dict[str, Any] = {}
-    for argument in kernel.arguments:
-        value = given.get(argument.name)
-        if not argument.is_pointer:
-            if value is None:
-                raise UserError(f"{kernel.name} needs a number: --arg {argument.name}=...")
-            values[argument.name] = arguments.number(argument.name, value, argument.dtype)
-        else:
-            values[argument.name] = arguments.array(argument.name, value or "zeros", argument.dtype, argument.shape)
+        if name not in by_name:
+            raise UserError(f"{kernel.name} has no argument {name!r}; it has {', '.join(by_name) or 'none'}")
+    for name in (*outs, *goldens):
+        if not by_name[name].is_pointer:
+            raise UserError(f"argument {name} of {kernel.name} is a number; --out and --golden take arrays")
+    values = {a.name: _value(kernel.name, a, given.get(a.name)) for a in kernel.arguments}
+    wanted = {n: arguments.array(n, path, by_name[n].dtype, values[n].shape) for n, path in goldens.items()}
     run = kernel.run(profile, options["blocks"], values, options["sync"])
-    comparisons = []
-    for name, path in goldens.items():
-        golden = arguments.array(name, path, None, None)
-        comparisons.append(compare(name, values[name], golden, options["rtol"], options["atol"]))
+    if any(kind == "refused" for kind, _ in run.trace.notes):  # it stopped on the way: there are no results
+        return _report([run], 0, options)
+    comparisons = [compare(n, values[n], w, options["rtol"], options["atol"]) for n, w in wanted.items()]
     for name, path in outs.items():
         arguments.save(Path(path), values[name])
     shown = {} if options["as_json"] else {n: values[n] for n in kernel.written if n not in outs and n not in goldens}
     return _report([run], 0, options, comparisons, shown)
+
+
+def _value(kernel: str, argument: Argument, text: str | None) -> Any:
+    """The value of a kernel's argument from ``--arg``; arrays that are not given are zeros."""
+    from ascsim.cli import arguments
+
+    if argument.is_pointer:
+        return arguments.array(argument.name, text or "zeros", argument.dtype, argument.shape)
+    if text is None:
+        name, kind = argument.name, argument.dtype.name
+        raise UserError(f"argument {name} of {kernel} is a number ({kind}): give it as --arg {name}=...")
+    return arguments.number(argument.name, text, argument.dtype)
 
 
 # C++
@@ -154,8 +204,9 @@ def _run_cpp(file: Path, options: dict[str, Any]) -> int:
 
     flags = [*(f"-D{d}" for d in options["defines"]), *(f"-I{d}" for d in options["includes"])]
     finished, status = run.run_file(
-        file, options["arch"], list(options["program_arguments"]), flags=flags, sync=options["sync"], timeout=options["timeout"],
-        keep=options["keep"], trace_directory=options["trace_dir"], output_to_stderr=options["as_json"],
+        file, options["arch"], list(options["program_arguments"]), flags=flags, sync=options["sync"],
+        timeout=options["timeout"], keep=options["keep"], trace_directory=options["trace_dir"],
+        output_to_stderr=options["as_json"],
     )  # fmt: skip
     return _report([finished], status, options)
 

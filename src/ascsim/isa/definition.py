@@ -233,8 +233,7 @@ class Definition:
         return verdict
 
     def _judge(self, profile: Profile, args: Sequence[Any]) -> Iterator[Finding]:
-        if profile.name not in self.profiles:
-            raise self._refusal("L001", rule_language.not_on_profile(self, profile), self._where_it_is())
+        self.check_profile(profile)
         needed = sum(not o.optional for o in self.inputs)
         if not needed <= len(args) <= len(self.inputs):
             raise self._refusal("L009", rule_language.wrong_count(self, len(args)), "")
@@ -252,6 +251,15 @@ class Definition:
             if rule.refuses:
                 raise self._refusal(rule.code, f"{self.title}: {problem}", rule.mend)
             yield Finding(rule.code, rule.severity, f"{self.title}: {problem}", (rule.why,), rule.mend)
+
+    def check_profile(self, profile: Profile) -> None:
+        """Nothing.
+
+        Raises:
+            Refused: the profile does not have the instruction.
+        """
+        if profile.name not in self.profiles:
+            raise self._refusal("L001", rule_language.not_on_profile(self, profile), self._where_it_is())
 
     def _where_it_is(self) -> str:
         from ascsim import profiles

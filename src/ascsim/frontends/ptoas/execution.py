@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
-from ascsim.diagnostics import Fault, Place, Refused, Site, UserError
+from ascsim.diagnostics import Diagnostic, Fault, Place, Refused, Site, UserError
 from ascsim.frontends.launch import Launch
 from ascsim.frontends.placement import Placement
 from ascsim.frontends.ptoas.dialect import AssignTile, Instruction
@@ -81,6 +81,8 @@ class Executor:
         self._numbered: Any = None
         self.pending: dict[str, Callable[[Tile], None]] = {}
         """Tile arguments without an address yet, and what fills them once they have one."""
+        self.refusals: list[Diagnostic] = []
+        """What the profile refuses of the instructions bound so far, as far as it shows before a run."""
 
     def begin(self, launch: Launch) -> None:
         """Issue to this launch's core from now on."""
@@ -117,12 +119,13 @@ class Executor:
         arguments = found.reader()
         number = len(self._sites)
         self._sites.append(call.site)
-        if isinstance(definition, RegisterInstruction):
-            try:
+        try:
+            found.definition.check_profile(self.profile)
+            if isinstance(definition, RegisterInstruction):
                 definition = _with_types(definition, call, arguments)
-            except Refused as refusal:
-                return Bound(_raiser(refusal, call))
-        name = call.name
+        except Refused as refusal:
+            return self._refuse(refusal, call, found.definition)
+        title = found.definition.title
 
         def run(values: tuple[Any, ...]) -> Any:
             running = self.running
@@ -130,8 +133,18 @@ class Executor:
             try:
                 return running.machine.issue(running.core, definition, arguments(values), self._numbers[number])
             except (Refused, Fault) as stop:
-                stop.diagnostic = replace(stop.diagnostic, places=(Place(f"pto.{name}", call.site),))
+                stop.diagnostic = _in_text(stop.diagnostic, call, title)
                 raise
+
+        return Bound(run)
+
+    def _refuse(self, refusal: Refused, call: Call, definition: Definition | None = None) -> Bound:
+        """An instruction that is refused when it is reached."""
+        diagnostic = _in_text(refusal.diagnostic, call, definition.title if definition else "")
+        self.refusals.append(diagnostic)
+
+        def run(values: tuple[Any, ...]) -> Any:
+            raise Refused(diagnostic)
 
         return Bound(run)
 
@@ -151,7 +164,7 @@ class Executor:
             try:
                 made = self.placement.place(made)
             except Refused as refusal:
-                return Bound(_raiser(refusal, call))
+                return self._refuse(refusal, call)
         if not (address or valid_rows or valid_cols):
             return Bound(lambda values: made)
 
@@ -325,13 +338,13 @@ VIEWS = frozenset(_STRUCTURES) - {"alloc_tile"}
 """Names of what yields another way to the bytes of its first operand."""
 
 
-def _raiser(refusal: Refused, call: Call) -> Callable[[tuple[Any, ...]], Any]:
-    diagnostic = replace(refusal.diagnostic, places=(Place(f"pto.{call.name}", call.site),))
-
-    def run(values: tuple[Any, ...]) -> Any:
-        raise Refused(diagnostic)
-
-    return run
+def _in_text(diagnostic: Diagnostic, call: Call, title: str) -> Diagnostic:
+    """A refusal in the words of the text: the instruction by its name there, and where it stands."""
+    name = f"pto.{call.name}"
+    headline = diagnostic.headline
+    if title and headline.startswith(title):
+        headline = name + headline[len(title) :]
+    return replace(diagnostic, headline=headline, places=(Place(name, call.site),))
 
 
 def _with_types(

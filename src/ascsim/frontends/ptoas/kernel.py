@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ascsim.diagnostics import UserError
+from ascsim.diagnostics import Diagnostic, Place, Severity, UserError
 from ascsim.frontends.launch import Launch, Run, current_launch, launch
 from ascsim.frontends.ptoas import scalars
 from ascsim.frontends.ptoas.dialect import (
@@ -90,6 +90,20 @@ class ProgramFile:
     def not_implemented(self, profile: Profile) -> list[UserError]:
         """What of the file cannot be run on the profile, one error each, in the order of the text."""
         return not_implemented(self.module, Executor(profile, self.registry))
+
+    def survey(self, profile: Profile) -> list[Diagnostic]:
+        """What of the file cannot be run on the profile (L012), or the chip refuses, in the order of the text."""
+        executor = Executor(profile, self.registry)
+        absent = [
+            Diagnostic("L012", Severity.ERROR, error.message, (Place("here", error.site),))
+            for error in not_implemented(self.module, executor)
+        ]
+        return sorted([*absent, *executor.refusals], key=_line)
+
+
+def _line(diagnostic: Diagnostic) -> tuple[int, int]:
+    site = diagnostic.places[0].site
+    return (site.line, site.column) if site else (0, 0)
 
 
 def load(path: str | Path) -> ProgramFile:

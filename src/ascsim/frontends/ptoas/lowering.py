@@ -143,7 +143,9 @@ def entry_function(module: ModuleOp, name: str = "") -> Operation:
     names = ", ".join(f"@{_name(op)}" for op in candidates)
     if not candidates:
         raise UserError("there is no function to launch; a kernel is a func.func with a body")
-    raise UserError(f"there are {len(candidates)} functions that could be launched: {names}; say which by name")
+    raise UserError(
+        f"there are {len(candidates)} functions that could be launched: {names}; say which by name (--kernel)"
+    )
 
 
 def _name(op: Operation) -> str:
