@@ -230,6 +230,16 @@ def test_errors_of_the_compiler_stand_at_the_users_lines(tmp_path: Path) -> None
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("configuration", ["", "1, nullptr, nullptr, 0"])
+def test_a_launch_of_no_known_form_is_told(tmp_path: Path, configuration: str) -> None:
+    text = f'#include "acl/acl.h"\n__global__ void k() {{}}\nint main() {{ k<<<{configuration}>>>(); }}\n'
+    (tmp_path / "k.asc").write_text(text)
+    done = ascsim("run", "k.asc", "--npu-arch=a5", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "k.asc:3:14: error: static assertion failed" in done.stderr
+    assert "a launch is kernel<<<blocks, dynamic UB bytes or nullptr, stream>>>(arguments)" in done.stderr
+
+
 def test_what_a_chip_lacks_is_refused_with_the_line(tmp_path: Path) -> None:
     (tmp_path / "k.asc").write_text(
         '#include "acl/acl.h"\n#include "c_api/asc_simd.h"\n'

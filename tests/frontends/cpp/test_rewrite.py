@@ -66,7 +66,7 @@ def test_a_launch_over_lines_keeps_each_part_on_its_line() -> None:
     text = rewritten(source)
     lines = text.split("\n")
     assert len(lines) == len(source.split("\n"))
-    assert lines[2].strip().startswith('(::ascsim::Launch{"run< float, 4>", __LINE__')
+    assert lines[2].strip().startswith('(::ascsim::Launch{"run<float, 4>", __LINE__')
     assert "1, s" in lines[5]
     assert "// first" in lines[6]
     assert lines[8] == "    g();"

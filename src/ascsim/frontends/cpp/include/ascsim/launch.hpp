@@ -40,6 +40,8 @@ ASCSIM_ENTRY void entry(void* packed)
     std::apply(call->function, call->arguments);
 }
 
+#define ASCSIM_LAUNCH_FORM "a launch is kernel<<<blocks, dynamic UB bytes or nullptr, stream>>>(arguments)"
+
 struct LaunchConfig {
     int64_t blocks;
     uint64_t dynamic_ub;
@@ -59,10 +61,24 @@ LaunchConfig launch_config(Blocks blocks, Second second, const void* /* stream *
     if constexpr (std::is_arithmetic_v<Second> || std::is_enum_v<Second>) {
         return {static_cast<int64_t>(blocks), static_cast<uint64_t>(second)};
     } else {
-        static_assert(std::is_null_pointer_v<Second> || std::is_pointer_v<Second>,
-                      "a launch is kernel<<<blocks, dynamic UB bytes or nullptr, stream>>>");
+        static_assert(std::is_null_pointer_v<Second> || std::is_pointer_v<Second>, ASCSIM_LAUNCH_FORM);
         return {static_cast<int64_t>(blocks), 0};
     }
+}
+
+// Any other number of values, for the message.
+template <unsigned Count = 0>
+LaunchConfig launch_config()
+{
+    static_assert(Count != 0, ASCSIM_LAUNCH_FORM);
+    return {};
+}
+
+template <class Blocks, class Second, class Third, class Fourth, class... More>
+LaunchConfig launch_config(Blocks, Second, Third, Fourth, More...)
+{
+    static_assert(sizeof(Blocks) == 0, ASCSIM_LAUNCH_FORM);
+    return {};
 }
 
 class Launch {
