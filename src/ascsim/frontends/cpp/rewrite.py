@@ -462,7 +462,7 @@ class _Pass:
         raw = self.no_comments[callee:callee_end]
         newlines = raw.count(b"\n")
         text = b" ".join(raw.replace(b"\\\n", b" ").replace(b"\\\r\n", b" ").split())
-        shown = re.sub(rb"(?<=<) | (?=>)", b"", text).replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+        shown = re.sub(rb"(?<=\w<) | (?=>$)", b"", text).replace(b"\\", b"\\\\").replace(b'"', b'\\"')
         config = b"" if tokens else b"1"
         head = b'(::ascsim::Launch{"%s", __LINE__, ::ascsim::launch_config(%s' % (shown, config)
         self.edits.append(_Edit(callee, callee_end, head + (b"\\\n" if in_macro else b"\n") * newlines))
