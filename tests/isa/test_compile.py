@@ -101,30 +101,24 @@ def test_loops_need_no_whole_arrays(form: str) -> None:
     assert bounds
     for bound in bounds.values():
         text = compile.native_text(bound)
-        assert "jitted" not in text
         assert "for i in range(" in text
 
 
-def test_nothing_is_compiled_whole() -> None:
-    assert {b.name for b in ALL if b.definition.native == "whole"} == set()
-
-
-def merging(name: str, native: str) -> BoundRegisterInstruction:
+def merging(name: str) -> BoundRegisterInstruction:
     """An instruction whose inactive lanes stay; made here, and not registered."""
     from ascsim.isa.definition import In, InOut, LaneMask, types_of
     from ascsim.isa.semantics.arithmetic import add
 
     definition = RegisterInstruction(
-        name, semantics=add, variants=types_of("i16"), values="widen", masking="merge", native=native, profiles=("a5",),
+        name, semantics=add, variants=types_of("i16"), values="widen", masking="merge", profiles=("a5",),
         operands=(InOut("dst", Sort.VREG, "T"), In("a", Sort.VREG, "T"), In("b", Sort.VREG, "T"), LaneMask()), doc="",
     )  # fmt: skip
-    definition.number = 60000 + len(native)
+    definition.number = 60000
     return definition.bind(T=DTYPES["i16"])
 
 
-@pytest.mark.parametrize("native", ("loops", "whole"))
-def test_a_merging_instruction_keeps_inactive_lanes(native: str) -> None:
-    bound = merging(f"merge_{native}", native)
+def test_a_merging_instruction_keeps_inactive_lanes() -> None:
+    bound = merging("merge_add")
     assert compile.parameters(bound) == ["out_dst", "in_dst", "in_a", "in_b", "in_mask"]
     old = np.arange(128, dtype=np.int16)
     mask = np.zeros(256, np.uint8)

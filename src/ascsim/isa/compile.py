@@ -20,7 +20,6 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -410,46 +409,7 @@ def _members(operand: d.Operand) -> list[int]:
     return [int(value) for value in values]
 
 
-def _whole(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
-    """The semantics as they stand, between the same views that NumPy uses."""
-    function = bound.semantics
-    before = [
-        f"from {function.__module__} import {function.__name__} as semantics",
-        "from ascsim.isa.semantics.convert import bf16_bits_to_f32, f16_bits_to_f32, narrow_bf16, narrow_f16",
-        "",
-        "semantics = _compile.jitted(semantics)",
-        "widen_f16, widen_bf16 = _compile.jitted(f16_bits_to_f32), _compile.jitted(bf16_bits_to_f32)",
-        "narrow_f16, narrow_bf16 = _compile.jitted(narrow_f16), _compile.jitted(narrow_bf16)",
-        "",
-        *(line for text in (_core_text(bound), _wrapper_text(bound)) for line in (_JIT, *text.splitlines(), "")),
-    ]
-    byte = np.dtype(np.uint8)
-    arrays = [_array(f"a{i}", n, byte, buffer_bytes(bound, n)) for i, n in enumerate(parameters(bound))]
-    return before, [*arrays, f"wrapper({', '.join(f'a{i}' for i in range(len(arrays)))})"]
-
-
-_JIT = "@numba.njit(error_model='numpy')"
-_FORMS = {"loops": _loops, "moves": _moves, "table": _table, "whole": _whole}
-
-
-@cache
-def jitted(function: FunctionType) -> Any:
-    """The function compiled by Numba, with the functions of ``ascsim.isa`` that it calls compiled too."""
-    import numba
-
-    names = {name for code in _codes(function.__code__) for name in code.co_names}
-    replaced: dict[str, Any] = {}
-    for name in names:
-        value = function.__globals__.get(name)
-        if isinstance(value, FunctionType) and value is not function and value.__module__.startswith("ascsim.isa"):
-            replaced[name] = jitted(value)
-        elif isinstance(value, ModuleType) and value.__name__.startswith("ascsim.isa.semantics"):
-            raise TypeError(f"{function.__name__}: import functions, not the module {value.__name__}, for Numba")
-    copy = FunctionType(
-        function.__code__, {**function.__globals__, **replaced}, function.__name__, function.__defaults__,
-        function.__closure__,
-    )  # fmt: skip
-    return numba.njit(copy, error_model="numpy")
+_FORMS = {"loops": _loops, "moves": _moves, "table": _table}
 
 
 @cache
@@ -486,10 +446,6 @@ def stack() -> Any:
     return allocate
 
 
-def _codes(code: Any) -> list[Any]:
-    return [code, *(inner for const in code.co_consts if inspect.iscode(const) for inner in _codes(const))]
-
-
 # Kept on disk
 
 
@@ -510,13 +466,18 @@ def _tools_hash() -> str:
     return digest.hexdigest()[:16]
 
 
+def _module_text(function: Callable[..., Any]) -> bytes:
+    """The file a function stands in, whose other functions it may call."""
+    return Path(inspect.getsourcefile(function) or __file__).read_bytes()
+
+
 def _own_hash(bound: d.BoundRegisterInstruction) -> str:
     """A hash of what the compiled form of this instruction depends on beside that."""
     code = bound.semantics.__code__
     record = bound.definition
     parts = (
         _core_text(bound), _wrapper_text(bound), record.native, record.part, code.co_code, code.co_consts,
-        code.co_names, [_members(o) for o in record.inputs if o.enum],
+        code.co_names, [_members(o) for o in record.inputs if o.enum], _module_text(bound.semantics),
     )  # fmt: skip
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
 

@@ -579,8 +579,7 @@ class RegisterInstruction(Definition):
     which the C++ library has no overload.
 
     ``native`` says how the compiled form comes about (see isa/compile.py): ``loops`` (what the semantics do is recorded
-    and written as loops), ``moves`` (they only move data), ``table`` (their input is one enumeration), or ``whole``
-    (Numba compiles them as they stand, which takes it seconds).
+    and written as loops), ``moves`` (they only move data), or ``table`` (their input is one enumeration).
     """
 
     level = "register"
@@ -588,7 +587,7 @@ class RegisterInstruction(Definition):
     def __init__(
         self, name: str, *, semantics: Callable[..., Any], variants: Sequence[dict[str, DType]], values: str = "bits",
         masking: str = "none", memory: Callable[[dict[str, DType]], Access] | None = None,
-        post_update: bool = False, returns: str = "", native: str = "whole", part: int | None = None,
+        post_update: bool = False, returns: str = "", native: str = "loops", part: int | None = None,
         extra: Callable[[dict[str, DType]], tuple[Any, ...]] | None = None,
         float_semantics: Callable[..., Any] | None = None, cpp_lacks: Sequence[dict[str, DType]] = (),
         rules: Sequence[Rule] = (), **record: Any,
