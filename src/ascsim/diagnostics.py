@@ -8,6 +8,7 @@ diagnostic.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 
@@ -82,6 +83,14 @@ class Diagnostic:
             mend=data.get("mend", ""),
             count=data.get("count", 1),
         )
+
+
+def fold_equal(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Equal findings as one that counts them, in the order of their first."""
+    counts: dict[Diagnostic, int] = {}
+    for diagnostic in diagnostics:
+        counts[diagnostic] = counts.get(diagnostic, 0) + diagnostic.count
+    return [diagnostic.counted(count) for diagnostic, count in counts.items()]
 
 
 class UserError(Exception):

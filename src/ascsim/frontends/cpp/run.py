@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascsim import profiles
-from ascsim.diagnostics import UserError
+from ascsim.diagnostics import UserError, fold_equal
 from ascsim.frontends.cpp import driver, session
 from ascsim.frontends.cpp.arguments import LANGUAGES
 from ascsim.frontends.cpp.image import load_image
@@ -63,7 +63,7 @@ def judge(outcome: session.Outcome, name: str, started: float) -> Run:
     from ascsim.frontends.launch import Run
 
     outcome.trace.notes.append(("dialect", {"name": _dialect(outcome.trace)}))
-    found = [*([outcome.error] if outcome.error else []), *outcome.stops()]
+    found = [*([outcome.error] if outcome.error else []), *fold_equal(outcome.stops())]
     found += checks.run(outcome.trace, outcome.profile, outcome.sites)
     launches = outcome.trace.noted("launch")
     kernel = launches[0]["kernel"] if launches else name
