@@ -68,7 +68,8 @@ class Operand:
     """One operand. ``dtype`` is a type, the name of a type variable (``T``), or None for any.
 
     ``space`` is where a pointer points; ``enum`` the enumeration of an ENUM operand; ``align`` the byte alignment that
-    an address must have; ``lane_mask`` says that a mask register governs the lanes of that type variable.
+    an address must have; ``lane_mask`` says that a mask register governs the lanes of that type variable; ``asm_name``
+    is the name of its attribute in ``.pto`` text, where that is another.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Operand:
     enum: type | None = None
     align: int = 32
     lane_mask: str = ""
+    asm_name: str = ""
 
     @property
     def is_input(self) -> bool:

@@ -77,11 +77,11 @@ def plain(name: str, operands: tuple, effect: Any, level: str = "sync", **record
 def register(name: str, operands: tuple, semantics: Any, **record: Any) -> RegisterInstruction:
     """A register instruction of the a5 on 32-bit lanes."""
     record.setdefault("asm", (Asm(name),))
+    record.setdefault("variants", types_of("f32", "i32"))
     return RegisterInstruction(
         name,
         operands=operands,
         semantics=semantics,
-        variants=types_of("f32", "i32"),
         profiles=("a5",),
         doc=name,
         **record,

@@ -10,6 +10,7 @@ from ascsim.diagnostics import UserError
 from ascsim.frontends.ptoas.lowering import Call, Recorder, lower
 from ascsim.frontends.ptoas.matching import Match, match
 from ascsim.frontends.ptoas.parser import parse_text
+from ascsim.machine.dtypes import DTYPES
 from ascsim.machine.words import Pipe, RoundMode
 
 _spec = importlib.util.spec_from_file_location("instructions", Path(__file__).with_name("instructions.py"))
@@ -178,3 +179,43 @@ def test_a_definition_of_the_profile_goes_first() -> None:
     call = call_of(f"pto.tadd ins(%a, %b : {T}, {T}) outs(%c : {T})")
     assert match(call, isa.registry(there, here), "a5").definition is here
     assert match(call, isa.registry(there, here), "a2a3").definition is there
+
+
+def test_a_lane_mask_that_a_spelling_leaves_out_is_all_ones() -> None:
+    mask = isa.In("mask", isa.Sort.MREG, lane_mask="T")
+    spread = definition("vspread", OUT, IN, mask, asm=(isa.Asm("vspread"), isa.Asm("vspread", (), ("src",))))
+    text = "%x = pto.vspread %v : !pto.vreg<64xf32> -> !pto.vreg<64xf32>"
+    found = match(call_of(text), isa.registry(spread), "a5")
+    assert found.fits
+    source, lanes = found.reader()(("v",))
+    assert source == "v"
+    assert lanes.data.shape == (256,)
+    assert lanes.data.all()
+    given = match(call_of(text.replace("%v :", "%v, %m :").replace("32> ->", "32>, !pto.mask<b32> ->")),
+                  isa.registry(spread), "a5")  # fmt: skip
+    assert given.reader()(("v", "m")) == ("v", "m")
+    strict = definition("vspread", OUT, IN, mask)
+    assert not match(call_of(text), isa.registry(strict), "a5").fits
+
+
+def test_the_types_choose_among_forms_of_one_size() -> None:
+    down, back = isa.In("src", isa.Sort.VREG, "S"), isa.Out("dst", isa.Sort.VREG, "T")
+    forms = [
+        definition(name, back, down, asm=(isa.Asm("vturn"),), variants=({"T": DTYPES[to], "S": DTYPES["f32"]},))
+        for name, to in (("to_f16", "f16"), ("to_bf16", "bf16"))
+    ]
+    text = "%x = pto.vturn %v : !pto.vreg<64xf32> -> !pto.vreg<128xT>"
+    for form, to in zip(forms, ("f16", "bf16"), strict=True):
+        assert match(call_of(text.replace("T", to)), isa.registry(*forms), "a5").definition is form
+    with pytest.raises(UserError, match=r"pto.vturn of f32, i16 is not implemented; it is for f32, f16; f32, bf16"):
+        match(call_of(text.replace("T", "i16")), isa.registry(*forms), "a5")
+
+
+def test_an_attribute_may_have_another_name_than_the_operand_and_a_member_other_underscores() -> None:
+    mode = isa.Choice("mode", isa.RoundMode, optional=True, asm_name="roundMode")
+    pipe = isa.Choice("pipe", Pipe, optional=True)
+    made = isa.tile(isa.Add, "tcast", (isa.Out("dst"), isa.In("src"), mode, pipe))
+    text = f"pto.tcast ins(%a : {T}) outs(%c : {T}) {{roundMode = #pto<round_mode r_int>}}"
+    assert match(call_of(text), isa.registry(made), "a5").reader()(("c", "a"))[-1] is RoundMode.RINT
+    with pytest.raises(UserError, match="no attribute 'round'; its operands are dst, src, roundMode, pipe"):
+        match(call_of(text.replace("roundMode", "round")), isa.registry(made), "a5")

@@ -19,19 +19,17 @@ from ascsim.frontends.launch import Launch
 from ascsim.frontends.placement import Placement
 from ascsim.frontends.ptoas.dialect import AssignTile, Instruction
 from ascsim.frontends.ptoas.lowering import Bound, Call, Ref
-from ascsim.frontends.ptoas.matching import match
+from ascsim.frontends.ptoas.matching import match, typed
 from ascsim.frontends.ptoas.types import (
     DYNAMIC,
-    MaskType,
     PointerType,
     TileType,
-    VectorRegisterType,
     ViewType,
     Word,
 )
 from ascsim.frontends.ptoas.types import Tile as TileSpec
-from ascsim.isa.definition import BoundRegisterInstruction, Definition, RegisterInstruction, Registry, Role, Sort
-from ascsim.machine.operands import NO_ADDRESS, REGISTER_BYTES, GlobalTensor, MReg, Pointer, Tile, VReg
+from ascsim.isa.definition import BoundRegisterInstruction, Definition, RegisterInstruction, Registry
+from ascsim.machine.operands import NO_ADDRESS, GlobalTensor, Pointer, Tile
 from ascsim.machine.words import BLayout, SLayout, Space
 from ascsim.profiles import Profile
 
@@ -122,7 +120,7 @@ class Executor:
         try:
             found.definition.check_profile(self.profile)
             if isinstance(definition, RegisterInstruction):
-                definition = _with_types(definition, call, arguments)
+                definition = typed(found, call)
         except Refused as refusal:
             return self._refuse(refusal, call, found.definition)
         title = found.definition.title
@@ -345,46 +343,6 @@ def _in_text(diagnostic: Diagnostic, call: Call, title: str) -> Diagnostic:
     if title and headline.startswith(title):
         headline = name + headline[len(title) :]
     return replace(diagnostic, headline=headline, places=(Place(name, call.site),))
-
-
-def _with_types(
-    definition: RegisterInstruction, call: Call, arguments: Callable[[tuple[Any, ...]], tuple[Any, ...]]
-) -> BoundRegisterInstruction:
-    """The instruction for the types that the text states.
-
-    Raises:
-        Refused: it does not exist for them.
-        UserError: the text states another type for a result than the instruction yields.
-    """
-    samples = arguments(tuple(_sample(kind) for kind in call.operand_types))
-    stated = [k.data.dtype for k in call.result_types if isinstance(k, VectorRegisterType)]
-    outs = [o for o in definition.operands if o.role is Role.OUT and o.sort is Sort.VREG]
-    known = {o.dtype for o, _ in zip(definition.inputs, samples, strict=False) if o.sort in (Sort.VREG, Sort.POINTER)}
-    is_open = bool(outs) and isinstance(outs[0].dtype, str) and outs[0].dtype not in known
-    bound = definition.infer(samples, stated[0] if stated and is_open else None)
-    for operand, said in zip(outs, stated, strict=False):
-        kind = bound.dtype_of(operand)
-        if kind is not said:
-            made = f"{REGISTER_BYTES // kind.size}x{kind.asm_names[0]}" if kind else "another type"
-            raise UserError(
-                f"pto.{call.name} yields registers of {made} here, but its result is written as one of {said.name}",
-                call.site,
-            )
-    return bound
-
-
-def _sample(kind: Any) -> Any:
-    """A value of a type, for the choice of a variant."""
-    match kind:
-        case VectorRegisterType():
-            return VReg(kind.data.dtype)
-        case MaskType():
-            return MReg()
-        case PointerType():
-            return Pointer(Space[kind.data.space.upper()], 0, kind.data.dtype)
-        case TileType():
-            return tile_of(kind.data)
-    return 0
 
 
 def _tile_spec(call: Call) -> TileSpec:

@@ -2,7 +2,8 @@
 
 ``ins`` are the operands that are read, ``outs`` those that are written, what stands under no keyword goes by what it is
 (a tile, a register, an address, a number, a word); an attribute belongs to the operand of its name, or to the only
-operand that takes words. All of it comes from the definitions: no instruction is known here.
+operand that takes words. A lane mask that a spelling leaves out is all ones. All of it comes from the definitions: no
+instruction is known here.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute
 
-from ascsim.diagnostics import UserError
+from ascsim.diagnostics import Refused, UserError
 from ascsim.frontends.ptoas.dialect import Argument, Flag
 from ascsim.frontends.ptoas.lowering import Call, Ref
 from ascsim.frontends.ptoas.types import (
@@ -30,7 +32,18 @@ from ascsim.frontends.ptoas.types import (
     Word,
     is_scalar,
 )
-from ascsim.isa.definition import Asm, Definition, Operand, Registry, Role, Sort
+from ascsim.isa.definition import (
+    Asm,
+    BoundRegisterInstruction,
+    Definition,
+    Operand,
+    RegisterInstruction,
+    Registry,
+    Role,
+    Sort,
+)
+from ascsim.machine.operands import REGISTER_BYTES, MReg, Pointer, VReg
+from ascsim.machine.words import Space
 
 Values = tuple[Any, ...]
 
@@ -72,25 +85,95 @@ def _value(source: Any) -> Callable[[Values], Any]:
 def match(call: Call, registry: Registry, profile: str) -> Match:
     """The definition that ``call`` means on the profile, and its arguments.
 
-    Where several definitions share the name, the attributes, words and element sizes select, then the operands. One
-    that does not fit is returned when none does, so that its rules say what is wrong.
+    Where several definitions share the name, the attributes, words and element sizes select, then the operands and
+    their types. One that does not fit is returned when none does, so that its rules say what is wrong.
 
     Raises:
-        UserError: no definition has the name, or an attribute or word means nothing to it.
+        UserError: no definition has the name, an attribute or word means nothing to it, or none has the types.
     """
     problems: list[str] = []
     misfits: list[Match] = []
+    mistyped: list[Match] = []
     for spelled in _selected(call, registry, profile):
         filled = _fill(call, spelled)
         if isinstance(filled, str):
             problems.append(filled)
-        elif filled.fits:
+        elif not filled.fits:
+            misfits.append(filled)
+        elif _has_types(filled, call):
             return filled
         else:
-            misfits.append(filled)
-    if misfits:
-        return misfits[0]
+            mistyped.append(filled)
+    if mistyped and all(_converts(found.definition) for found in mistyped):
+        raise UserError(_types_lacking(registry.by_asm[call.name], call), call.site)
+    if mistyped or misfits:
+        return (mistyped or misfits)[0]
     raise UserError(problems[0], call.site)
+
+
+def _has_types(found: Match, call: Call) -> bool:
+    if not isinstance(found.definition, RegisterInstruction):
+        return True
+    try:
+        typed(found, call)
+    except Refused:
+        return False
+    return True
+
+
+def _converts(definition: Definition) -> bool:
+    """Has it types of its own for source and result? The chip may then have pairs that no definition is for yet."""
+    return isinstance(definition, RegisterInstruction) and any(len(v) > 1 for v in definition.variants)
+
+
+def _types_lacking(definitions: Sequence[Definition], call: Call) -> str:
+    """The sentence for types that no form of the name has."""
+    kinds = [k for k in (*call.operand_types, *call.result_types) if isinstance(k, VectorRegisterType | PointerType)]
+    said = ", ".join(dict.fromkeys(k.data.dtype.name for k in kinds))
+    forms: dict[str, None] = {}
+    for definition in definitions:
+        for variant in definition.variants if isinstance(definition, RegisterInstruction) else ():
+            order = dict.fromkeys(o.dtype for o in (*definition.inputs, *definition.operands) if o.dtype in variant)
+            forms[", ".join(variant[str(name)].name for name in order)] = None
+    return f"pto.{call.name} of {said} is not implemented; it is for {'; '.join(f for f in forms if f)}"
+
+
+def typed(found: Match, call: Call) -> BoundRegisterInstruction:
+    """The register instruction for the types that the text states.
+
+    Raises:
+        Refused: it does not exist for them.
+        UserError: the text states another type for a result than the instruction yields.
+    """
+    definition = found.definition
+    assert isinstance(definition, RegisterInstruction)
+    samples = found.reader()(tuple(_sample(kind) for kind in call.operand_types))
+    stated = [k.data.dtype for k in call.result_types if isinstance(k, VectorRegisterType)]
+    outs = [o for o in definition.operands if o.role is Role.OUT and o.sort is Sort.VREG]
+    known = {o.dtype for o, _ in zip(definition.inputs, samples, strict=False) if o.sort in (Sort.VREG, Sort.POINTER)}
+    is_open = bool(outs) and isinstance(outs[0].dtype, str) and outs[0].dtype not in known
+    bound = definition.infer(samples, stated[0] if stated and is_open else None)
+    for operand, said in zip(outs, stated, strict=False):
+        kind = bound.dtype_of(operand)
+        if kind is not said:
+            made = f"{REGISTER_BYTES // kind.size}x{kind.asm_names[0]}" if kind else "another type"
+            raise UserError(
+                f"pto.{call.name} yields registers of {made} here, but its result is written as one of {said.name}",
+                call.site,
+            )
+    return bound
+
+
+def _sample(kind: Any) -> Any:
+    """A value of a type, for the choice of a variant."""
+    match kind:
+        case VectorRegisterType():
+            return VReg(kind.data.dtype)
+        case MaskType():
+            return MReg()
+        case PointerType():
+            return Pointer(Space[kind.data.space.upper()], 0, kind.data.dtype)
+    return 0
 
 
 @dataclass(frozen=True)
@@ -219,6 +302,9 @@ def _fill(call: Call, spelled: _Spelled) -> Match | str:
         if place is None:
             return f"pto.{call.name} has no attribute '{key}'; its operands are {_operand_list(definition)}"
         filling.filled[place.name] = _literal(place, value, call)
+    for operand in definition.inputs:
+        if operand.lane_mask and spelled.spelling.order and operand.name not in spelled.spelling.order:
+            filling.filled.setdefault(operand.name, ALL_LANES)
     is_whole = all(o.optional or o.name in filling.filled for o in definition.inputs)
     sources = _in_order(definition.inputs, filling.filled, filling.left)
     return Match(definition, sources, filling.fits and is_whole and not filling.left)
@@ -262,7 +348,7 @@ def _attribute_place(key: str, value: Any, operands: Sequence[Operand], filled: 
     """The operand of that name, or the only free one that takes words where the value is one."""
     free = [o for o in operands if o.name not in filled and o.sort in (Sort.ENUM, Sort.SCALAR)]
     for operand in free:
-        if operand.name == key:
+        if key in (operand.name, operand.asm_name):
             return operand
     takers = [o for o in free if o.sort is Sort.ENUM]
     return takers[0] if len(takers) == 1 and isinstance(value, Word | str) else None
@@ -274,10 +360,10 @@ def _literal(operand: Operand, value: Any, call: Call) -> Any:
         return value
     word = str(_text(value))
     if isinstance(operand.enum, type) and issubclass(operand.enum, IntEnum):
-        members = {name.lower(): member for name, member in operand.enum.__members__.items()}
+        members = {name.lower().replace("_", ""): member for name, member in operand.enum.__members__.items()}
         parts = word.lower().split("_")
         for start in range(len(parts)):  # PIPE_MTE2, CAST_RINT: the member's name behind a prefix
-            member = members.get("_".join(parts[start:]))
+            member = members.get("".join(parts[start:]))
             if member is not None:
                 return member
         allowed = ", ".join(operand.enum.__members__)
@@ -306,6 +392,8 @@ def _in_order(operands: Sequence[Operand], filled: dict[str, Any], left: list[An
 
 
 _MISSING = object()
+ALL_LANES = MReg(np.ones(REGISTER_BYTES, np.uint8))
+"""The lane mask where the text has none."""
 
 
 def _is_default(operands: Sequence[Operand], number: int, source: Any) -> bool:
@@ -313,4 +401,4 @@ def _is_default(operands: Sequence[Operand], number: int, source: Any) -> bool:
 
 
 def _operand_list(definition: Definition) -> str:
-    return ", ".join(o.name for o in definition.inputs) or "none"
+    return ", ".join(o.asm_name or o.name for o in definition.inputs) or "none"

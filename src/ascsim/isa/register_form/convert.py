@@ -14,6 +14,9 @@ from ascsim.isa.definition import Asm, In, LaneMask, Out, Sort, register_instruc
 from ascsim.isa.semantics.convert import CEIL, FLOOR, ODD, RINT, ROUND, TRUNC, f32_to_f16_bits
 from ascsim.machine.dtypes import f16, f32
 
+_WRITINGS = (("rnd", "", "SAT", "NOSAT", ""), ("round_mode", "ROUND_", "RS_ENABLE", "RS_DISABLE", "PART_"))
+"""How ``.pto`` text writes rounding, saturation and part: the key and prefix of a rounding, saturation on and off, the
+prefix of a part. The second writing, PTO's older one, may leave the mask out."""
 _PARTS = ((0, "", "EVEN"), (1, "_v2", "ODD"))
 _OPERANDS = (Out("dst", Sort.VREG, "T"), In("src", Sort.VREG, "S"), LaneMask(of="S"))
 _MASK_NOTE = (
@@ -30,7 +33,10 @@ def widen(values: np.ndarray) -> np.ndarray:
 for _part, _end, _name in _PARTS:
     register_instruction(
         f"vcvt_f16_f32{_end}", cpp=f"asc_half2float{_end}", operands=_OPERANDS, variants=({"T": f32, "S": f16},),
-        values="widen", masking="zero", native="loops", part=_part, asm=(Asm("vcvt", (("part", _name),), sizes=(4,)),),
+        values="widen", masking="zero", native="loops", part=_part, asm=(
+            Asm("vcvt", (("part", _name),), sizes=(4,)), Asm("vcvt", (("part", f"PART_{_name}"),), sizes=(4,)),
+            Asm("vcvt", (("part", f"PART_{_name}"),), ("src",), sizes=(4,)),
+        ),
         doc=f"Convert the {_name.lower()} lanes of src, 64 of its 128, to float; exact. Inactive lanes become 0.",
         notes=(_MASK_NOTE,),
         sources=("asc-devkit C-API reg/data_type_convert/asc_half2float", "pto-isa docs/isa vcvt"),
@@ -43,15 +49,19 @@ _ROUNDING = (
 
 
 def _spellings(rounding: str, saturates: bool, part: str) -> list[Asm]:
-    """With each attribute that has its default (R, NOSAT) written or not."""
-    always: list[tuple[str, str]] = [("part", part)]
-    optional: list[tuple[str, str]] = []
-    (optional if rounding == "R" else always).append(("rnd", rounding))
-    always.append(("sat", "SAT")) if saturates else optional.append(("sat", "NOSAT"))
-    chosen: list[list[tuple[str, str]]] = [[]]
-    for attribute in optional:
-        chosen += [[*some, attribute] for some in chosen]
-    return [Asm("vcvt", (*always, *some), sizes=(2,)) for some in chosen]
+    """In both writings, with each attribute that has its default (R, no saturation) written or not."""
+    spelled: list[Asm] = []
+    for key, round_prefix, on, off, part_prefix in _WRITINGS:
+        always: list[tuple[str, str]] = [("part", part_prefix + part)]
+        optional: list[tuple[str, str]] = []
+        (optional if rounding == "R" else always).append((key, round_prefix + rounding))
+        always.append(("sat", on)) if saturates else optional.append(("sat", off))
+        chosen: list[list[tuple[str, str]]] = [[]]
+        for attribute in optional:
+            chosen += [[*some, attribute] for some in chosen]
+        orders: list[tuple[str, ...]] = [()] if not part_prefix else [(), ("src",)]
+        spelled += [Asm("vcvt", (*always, *some), order, sizes=(2,)) for some in chosen for order in orders]
+    return spelled
 
 
 def _define_narrowing(rounding: tuple[str, int, str, str], saturates: bool, part: tuple[int, str, str]) -> None:

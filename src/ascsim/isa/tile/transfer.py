@@ -366,8 +366,10 @@ class TStore:
     operands = (
         Out("dst", Sort.GLOBAL, doc="a view of global memory, five dimensions with strides"),
         In("src"),
-        Choice("atomic", AtomicType, optional=True, default=AtomicType.AtomicNone, doc="AtomicAdd adds to the view"),
-        Choice("phase", STPhase, optional=True, default=STPhase.Unspecified, doc="has no effect on vector tiles"),
+        Choice("atomic", AtomicType, optional=True, default=AtomicType.AtomicNone, asm_name="atomicType",
+               doc="AtomicAdd adds to the view"),
+        Choice("phase", STPhase, optional=True, default=STPhase.Unspecified, asm_name="stPhase",
+               doc="has no effect on vector tiles"),
     )  # fmt: skip
     rules = (
         dtype("src", **_TYPES),
