@@ -6,7 +6,7 @@ Figures are medians; a ratio says more than a time, for machines differ. Nothing
 from __future__ import annotations
 
 import argparse
-import shutil
+import itertools
 import statistics
 import subprocess
 import sys
@@ -73,30 +73,40 @@ def start_up(results: Results) -> None:
     results.add("import ascsim", imported, "python -c pass", bare, milliseconds)
 
 
+def edited(text: str, word: str, number: int) -> str:
+    """A source with another statement in the first function behind a word."""
+    before, found, behind = text.partition(word)
+    return before + found + behind.replace("\n{", f"\n{{ (void){number};", 1)
+
+
 def edit_to_verdict(results: Results) -> None:
     """From an edited C++ source to its verdict, beside the bare compilation of the rewritten file."""
     from ascsim.frontends.cpp.compilers import find_compiler as find
     from ascsim.frontends.cpp.driver import include_flags
 
-    for name, arch in (("interleave.asc", "dav-3510"), ("sort_rows.cpp", "dav-2201")):
+    cases = (
+        ("interleave.asc", "dav-3510", "kernel", "__global__"),
+        ("interleave.asc", "dav-3510", "host program", "int main("),
+        ("sort_rows.cpp", "dav-2201", "kernel", "__global__"),
+    )
+    numbers = itertools.count()
+    for name, arch, part, word in cases:
         with tempfile.TemporaryDirectory() as scratch:
-            source = Path(scratch) / name
-            shutil.copy(ROOT / "examples" / name, source)
-            text, edits = source.read_text(), iter(range(10**6))
+            source, kept = Path(scratch) / name, Path(scratch) / "kept"
+            text = (ROOT / "examples" / name).read_text()
+            run = [*ASCSIM, "run", str(source), f"--npu-arch={arch}"]
 
-            def run(source: Path = source, text: str = text, edits: object = edits, arch: str = arch) -> None:
-                source.write_text(f"{text}\n// edit {next(edits)}\n")  # type: ignore[call-overload]
-                subprocess.run([*ASCSIM, "run", str(source), f"--npu-arch={arch}"], check=True, capture_output=True)
+            def edit_and_run(source: Path = source, text: str = text, word: str = word, run: list[str] = run) -> None:
+                source.write_text(edited(text, word, next(numbers)))
+                subprocess.run(run, check=True, capture_output=True)
 
-            kept = Path(scratch) / "kept"
-            subprocess.run(
-                [*ASCSIM, "run", str(source), f"--npu-arch={arch}", f"--keep={kept}"], check=True, capture_output=True
-            )
+            source.write_text(text)
+            subprocess.run([*run, f"--keep={kept}"], check=True, capture_output=True)
             rewritten = next(kept.glob("*host*.cpp"))
             bare = [*find().command, "-O1", "-c", str(rewritten), *include_flags(arch), "-o", str(kept / "bare.o")]
             results.add(
-                f"{name}: source touched to verdict", median_seconds(run, 3), "g++ -O1 -c", median_seconds(process(bare), 3),
-                milliseconds,
+                f"{name}: {part} edited to verdict", median_seconds(edit_and_run), "g++ -O1 -c",
+                median_seconds(process(bare)), milliseconds,
             )  # fmt: skip
 
 
@@ -128,7 +138,9 @@ def sorting(results: Results) -> None:
             keys = values.astype(np.float32).view(np.uint32).astype(np.uint64).reshape(-1, 32)
             base = median_seconds(lambda k=keys: [np.sort(k) for _ in range(calls)], 3) / calls
             elements = rows * cols
-            results.add(f"TSORT32 {kind} ({rows},{cols})", elements / seconds, "np.sort of u64 blocks", elements / base, rate)
+            results.add(
+                f"TSORT32 {kind} ({rows},{cols})", elements / seconds, "np.sort of u64 blocks", elements / base, rate
+            )
 
 
 def tile_overhead(results: Results) -> None:
@@ -156,7 +168,9 @@ def register_loop(results: Results) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         program = Path(scratch) / "loop"
         subprocess.run(
-            [*ASCSIM, "c++", str(source), "-O2", "-o", str(program), "--npu-arch=dav-3510"], check=True, capture_output=True
+            [*ASCSIM, "c++", str(source), "-O2", "-o", str(program), "--npu-arch=dav-3510"],
+            check=True,
+            capture_output=True,
         )
 
         def seconds(iterations: int) -> float:

@@ -92,11 +92,14 @@ def test_our_own_headers_are_left_alone_and_come_first(tmp_path: Path) -> None:
 
 
 def test_another_content_is_another_copy(tmp_path: Path) -> None:
-    put(tmp_path, {"main.asc": '#include "h.h"\n' + KERNEL, "h.h": "int h;\n"})
+    body = "inline __global__ void h() { int %s; }\n"
+    put(tmp_path, {"main.asc": '#include "h.h"\n' + KERNEL, "h.h": body % "one"})
     first = prepared(tmp_path)
     assert prepared(tmp_path).device == first.device
-    put(tmp_path, {"h.h": "int other;\n"})
-    assert prepared(tmp_path).device != first.device
+    put(tmp_path, {"h.h": body % "two"})
+    second = prepared(tmp_path)
+    assert second.device != first.device
+    assert second.host == first.host, "which sees no bodies of kernels"
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp.rewrite import Call, Kernel, Names, Rewritten, rewrite
 
 Part = Literal["host", "device"]
+PARTS: tuple[Part, ...] = ("host", "device")
 
 _INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 
@@ -68,7 +69,8 @@ def prepare(
     Args:
         path: the source.
         include_dirs: where the user's headers are looked for (``-I``), in order.
-        overlay: the directory that takes the rewritten copies; they are named by content, so equal inputs share them.
+        overlay: the directory that takes the rewritten copies. They are named by their content: an edit within a kernel
+            leaves the host's part, and what was compiled from it, as it was.
         own_headers: directories of ascsim's headers, which are left alone and found before the user's.
         device_calls_are_launches: see :func:`ascsim.frontends.cpp.rewrite.rewrite`.
         export_kernels: see there.
@@ -152,41 +154,35 @@ class _Tree:
 
     def write(self, main: _File, path: Path, overlay: Path) -> Prepared:
         """Write the copies and describe the translation unit."""
-        digest = hashlib.sha256(repr((self.device_calls_are_launches, self.export_kernels)).encode())
-        for file in self.files.values():
-            digest.update(f"{file.path}\0{len(file.source)}\0".encode() + file.source)
-        root = overlay / digest.hexdigest()[:24]
-        root.mkdir(parents=True, exist_ok=True)
-        os.utime(root)
         copies = [file for file in self.files.values() if file.is_copied]
-        places = {file.path: str(index) for index, file in enumerate(copies)}
-        texts: dict[Part, str] = {}
-        for part in ("host", "device"):
+        places = {file.path: f"{index}/{file.path.name}" for index, file in enumerate(copies)}
+        parts: dict[Part, tuple[Path, str]] = {}
+        originals: dict[str, Path] = {}
+        for part in PARTS:
+            contents = repr([(places[file.path], self._text(file, part, Path(), places)) for file in copies])
+            root = overlay / hashlib.sha256(contents.encode()).hexdigest()[:24]
+            root.mkdir(parents=True, exist_ok=True)
+            os.utime(root)
             for file in copies:
-                text = self._text(file, part, root, places)
-                write_atomically(
-                    root / part / places[file.path] / file.path.name, text.encode("utf-8", "surrogateescape")
-                )
+                place, text = root / places[file.path], self._text(file, part, root, places)
+                write_atomically(place, text.encode("utf-8", "surrogateescape"))
+                originals[str(place)] = file.path
                 if file is main:
-                    texts[part] = text
+                    parts[part] = place, text
         passed = [(file.path, file.rewritten) for file in self.files.values() if file.rewritten is not None]
         assert main.rewritten is not None
         return Prepared(
             path=path,
-            host=root / "host" / places[main.path] / main.path.name,
-            device=root / "device" / places[main.path] / main.path.name,
-            host_text=texts["host"],
-            device_text=texts["device"],
+            host=parts["host"][0],
+            device=parts["device"][0],
+            host_text=parts["host"][1],
+            device_text=parts["device"][1],
             rewritten=main.rewritten,
             kernels=tuple((path, kernel) for path, entry in passed for kernel in entry.kernels),
             calls=tuple((path, call) for path, entry in passed for call in entry.instructions_called),
             has_device_code=any(entry.has_device_code for _, entry in passed),
             uses_aic=any(entry.uses_aic for _, entry in passed),
-            originals={
-                str(root / part / places[file.path] / file.path.name): file.path
-                for part in ("host", "device")
-                for file in copies
-            },
+            originals=originals,
         )
 
     def _text(self, file: _File, part: Part, root: Path, places: dict[Path, str]) -> str:
@@ -199,7 +195,7 @@ class _Tree:
                 return match[0]
             path, is_beside = found
             if path in places:
-                return f'{match[1]}"{root / part / places[path] / path.name}"'
+                return f'{match[1]}"{root / places[path]}"'
             # The copy stands elsewhere, so what was found beside the original needs its full path.
             return f'{match[1]}"{path}"' if is_beside else match[0]
 
