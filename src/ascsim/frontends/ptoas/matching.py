@@ -129,12 +129,12 @@ def _converts(definition: Definition) -> bool:
 def _types_lacking(definitions: Sequence[Definition], call: Call) -> str:
     """The sentence for types that no form of the name has."""
     kinds = [k for k in (*call.operand_types, *call.result_types) if isinstance(k, VectorRegisterType | PointerType)]
-    said = ", ".join(dict.fromkeys(k.data.dtype.name for k in kinds))
+    said = " to ".join(dict.fromkeys(k.data.dtype.name for k in kinds))
     forms: dict[str, None] = {}
     for definition in definitions:
         for variant in definition.variants if isinstance(definition, RegisterInstruction) else ():
             order = dict.fromkeys(o.dtype for o in (*definition.inputs, *definition.operands) if o.dtype in variant)
-            forms[", ".join(variant[str(name)].name for name in order)] = None
+            forms[" to ".join(variant[str(name)].name for name in order)] = None
     return f"pto.{call.name} of {said} is not implemented; it is for {'; '.join(f for f in forms if f)}"
 
 
