@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,6 +43,7 @@ def run_file(
         UserError: the file is neither a source nor a program of ``ascsim c++``, or does not compile.
     """
     started = time.perf_counter()
+    threading.Thread(target=_import_what_follows).start()
     with session.Child(sys.stderr if output_to_stderr else None) as child:
         if file.suffix in LANGUAGES:
             words = [*flags, *(AUTO_FLAGS if sync == "auto" else ())]
@@ -55,6 +58,12 @@ def run_file(
         return judge(outcome, file.stem, started), 1 if outcome.status is None else outcome.status
     finally:
         outcome.close()
+
+
+def _import_what_follows() -> None:
+    """Import what judges the run, while the compiler and the program are at work."""
+    for name in ("ascsim.checks", "ascsim.frontends.cpp.endings", "ascsim.frontends.launch", "ascsim.report.terminal"):
+        importlib.import_module(name)
 
 
 def judge(outcome: session.Outcome, name: str, started: float) -> Run:
