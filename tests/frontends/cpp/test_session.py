@@ -166,6 +166,19 @@ def test_the_trace_grows_by_chunks(run):
     assert (again.rows == rows).all()
 
 
+def test_the_process_may_be_started_before_there_is_a_program(program, tmp_path):
+    with session.Child() as child:
+        outcome = session.run(program, ["nothing"], trace_directory=tmp_path / "trace", child=child)
+    assert (outcome.status, child.process.returncode) == (0, 0)
+    assert len(outcome.trace.rows) == 3
+
+
+def test_a_process_that_is_never_used_is_ended():
+    with session.Child() as child:
+        assert child.process.poll() is None
+    assert child.process.returncode == -signal.SIGKILL
+
+
 def test_a_temporary_trace_is_removed(program):
     outcome = session.run(program)
     assert outcome.trace_directory.exists()
