@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ascsim.diagnostics import Severity
+from ascsim import profiles
+from ascsim.checks import run
+from ascsim.diagnostics import Severity, Site
 from checks.builder import Builder, V
 
 
@@ -49,3 +51,16 @@ def test_a_finding_without_a_row() -> None:
     finding(builder, 99)
     (found,) = builder.run()
     assert (found.places, found.count) == ((), 2)
+
+
+def test_a_finding_of_the_host_program_has_its_lines() -> None:
+    builder = Builder()
+    builder.op(V, "add", line=3)
+    places = [{"what": "allocated here", "site": 1000}, {"what": "lost", "site": 7}]
+    for site in (2000, 2000, 3000):
+        finding(builder, -1, site=site, places=places)
+    lines = {1000: 10, 2000: 20, 3000: 30}
+    found = run(builder.trace(), profiles.find("a3"), lambda n, _: Site("main.cpp", lines[n]) if n in lines else None)
+    shown = [(d.count, [(place.what, str(place.site)) for place in d.places]) for d in found]
+    allocated = ("allocated here", "main.cpp:10")
+    assert shown == [(2, [("called here", "main.cpp:20"), allocated]), (1, [("called here", "main.cpp:30"), allocated])]

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from ascsim.checks.flags import Flags, Visit, pair_flags
-from ascsim.diagnostics import Severity, Site
+from ascsim.diagnostics import Place, Severity, Site
 from ascsim.machine.trace import Kind, Trace
 from ascsim.machine.words import Pipe, Space
 from ascsim.profiles import Profile
@@ -24,7 +24,8 @@ PLAIN_ROWS, PLAIN_BURSTS = 2000, 50_000
 class Found:
     """A finding before it is folded.
 
-    ``rows`` are the trace rows it speaks of, first the one to blame, and ``whats`` says of each what it did there.
+    ``rows`` are the trace rows it speaks of, first the one to blame, and ``whats`` says of each what it did there;
+    ``places`` are others, that no row stands for.
     Findings of one code with the same instructions (by source site) and the same ``key`` (pipes, operands) are one.
     ``covers`` are rows whose own findings this one explains; those with ``yields`` are dropped then.
     """
@@ -40,6 +41,7 @@ class Found:
     key: Hashable = ()
     covers: tuple[int, ...] = ()
     yields: bool = False
+    places: tuple[Place, ...] = ()
 
 
 @dataclass

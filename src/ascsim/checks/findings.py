@@ -22,7 +22,7 @@ def fold(founds: Iterable[Found], context: Context, limit: int) -> list[Diagnost
     for found in founds:
         key = (found.code, found.key, *(_who(context, row) for row in found.rows))
         if not found.rows:
-            key = (*key, found.headline)
+            key = (*key, found.headline, found.places)
         first, count = folded.get(key, (found, 0))
         folded[key] = (first, count + found.count)
     explained = {_line(context, row) for found, _ in folded.values() for row in found.covers}
@@ -64,6 +64,7 @@ def _diagnostic(found: Found, count: int, context: Context) -> Diagnostic:
     places = tuple(
         Place(what, context.site(row)) for what, row in zip(found.whats, found.rows, strict=True)
     )
+    places += found.places
     return Diagnostic(found.code, found.severity, found.headline, places, found.notes, found.mend, count)
 
 
