@@ -117,7 +117,8 @@ class Bench:
             if access["mask"]:
                 bits = np.unpackbits(trace.masks[access["mask"] - 1], bitorder="little")
                 burst = np.flatnonzero(bits[: access["length"]])
-            steps = [(int(access[f"n{i}"]), int(access[f"s{i}"])) for i in (1, 2, 3)]
+            shape = trace.shapes[access["shape"]]
+            steps = [(int(shape[f"n{i}"]), int(shape[f"s{i}"])) for i in (1, 2, 3)]
             heads = np.array([access["start"]], np.int64)
             for count, stride in steps:
                 heads = (heads[:, None] + np.arange(count) * stride).ravel()

@@ -7,7 +7,7 @@
 namespace {
 constexpr unsigned SPACES = 8, CAPACITY = 196608, ROOM = 1 << 16;
 alignas(512) uint8_t memories[SPACES][CAPACITY + ASCSIM_GUARD];
-uint8_t rows[ROOM * 32], accesses[ROOM * 64], masks[ROOM * 32];
+uint8_t rows[ROOM * 32], accesses[ROOM * 32], masks[ROOM * 32];
 uint64_t n_rows, n_accesses, n_masks;
 uint64_t next_array[SPACES];
 }  // namespace

@@ -12,7 +12,7 @@ from ascsim.checks import noted_sites, run
 from ascsim.checks.context import Context
 from ascsim.diagnostics import Diagnostic
 from ascsim.machine.dtypes import dtype
-from ascsim.machine.trace import Kind, MemorySink, Mode, Trace, pack_access, pack_row
+from ascsim.machine.trace import Kind, MemorySink, Mode, Trace, pack_access, pack_row, pack_shape
 from ascsim.machine.words import Pipe, Space
 
 S, V, M, MTE1, MTE2, MTE3, ALL, FIX = (
@@ -115,9 +115,10 @@ class Builder:
         if mask is not None:
             fields["mask"] = self.sink.mask(np.packbits(np.asarray(mask, np.uint8), bitorder="little").tobytes())
         get = fields.get
+        pairs = [value for i in (1, 2, 3) for value in (get(f"n{i}", 1), get(f"s{i}", 0))]
         return pack_access(
             fields["space"], mode, operand, fields["align"], get("mask", 0), fields["start"], fields["length"],
-            get("n1", 1), get("s1", 0), get("n2", 1), get("n3", 1), get("s2", 0), get("s3", 0), fields["object"], 0,
+            self.sink.shape(pack_shape(*pairs)) if max(pairs[::2]) > 1 else 0, fields["object"], 0,
         )  # fmt: skip
 
     def set(self, source: int, target: int, event: int = 0, line: int | None = None, parent: int = -1) -> int:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from ascsim import profiles
 from ascsim.checks import clocks
-from ascsim.checks.races import hazards
+from ascsim.checks.races import _listed, hazards
 from ascsim.machine.words import Pipe, Space
 from checks.builder import MTE2, MTE3, Builder, S, V
 from checks.programs import accesses, build, programs, synchronised
@@ -78,11 +78,10 @@ def test_share_a_byte(a: Access, b: Access) -> None:
     builder = Builder()
     builder.op(V, "op", [fields, other])
     trace = builder.trace()
-    names = trace.accesses.dtype.names or ()
-    first, second = (dict(zip(names, record, strict=True)) for record in trace.accesses.tolist())
+    (first, second), shapes = _listed(trace.accesses), _listed(trace.shapes)
     shares = bool(Access(tuple(fields.items()), False).bytes & Access(tuple(other.items()), False).bytes)
-    assert clocks.share_a_byte(first, second, trace.masks) == shares
-    assert clocks.share_a_byte(second, first, trace.masks) == shares
+    assert clocks.share_a_byte(first, second, shapes, trace.masks) == shares
+    assert clocks.share_a_byte(second, first, shapes, trace.masks) == shares
 
 
 def overlapping(profile: str, source: int, target: int, between: Any = None, kinds: str = "RAW") -> list[Any]:

@@ -16,7 +16,7 @@ import sys
 from ascsim import checks, profiles
 from ascsim.machine.trace import MemorySink, pack_access, pack_row
 sink = MemorySink()
-store = pack_access(1, 2, 0, 0, 0, 0, 64, 1, 0, 1, 1, 0, 0, 0, 0)
+store = pack_access(1, 2, 0, 0, 0, 0, 64, 0, 0, 0)
 for _ in range(3):
     sink.append(pack_row(0, 1, 0, 0, 1, 0, -1, 0, 0, 1, 0, 0, 0), store)
 assert [d.code for d in checks.run(sink.trace(), profiles.find("a3"))] == ["R003"]

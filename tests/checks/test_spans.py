@@ -31,7 +31,7 @@ def test_touched_and_extent(access: Access) -> None:
     found = touched(trace, 0)
     assert bytes_of(found) == wanted
     assert all(a[1] < b[0] for a, b in pairwise(found))
-    low, high = extent(trace.accesses)
+    low, high = extent(trace.accesses, trace.shapes)
     assert all(low[0] <= byte < high[0] for byte in wanted)
     if not dict(access.fields).get("mask"):
         assert (int(low[0]), int(high[0])) == (min(wanted), max(wanted) + 1)
@@ -44,7 +44,7 @@ def test_all_bursts(some: list[Access]) -> None:
     builder = Builder()
     builder.op(V, "op", [dict(a.fields) for a in unmasked])
     trace = builder.trace()
-    owner, starts = all_bursts(trace.accesses)
+    owner, starts = all_bursts(trace.accesses, trace.shapes)
     for number, access in enumerate(unmasked):
         length = int(trace.accesses["length"][number])
         mine = [(int(s), int(s) + length) for s in starts[owner == number]]

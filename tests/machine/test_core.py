@@ -66,7 +66,9 @@ def test_row_names_pipe_site_and_accesses():
     row = trace.rows[0]
     assert (row["pipe"], row["kind"], row["n_access"], row["parent"]) == (Pipe.V, Kind.INSTRUCTION, 3, -1)
     assert trace.mnemonics[int(row["mnemonic"])] == "tadd"
-    modes = {(int(x["mode"]), int(x["start"]), int(x["length"]), int(x["n1"]), int(x["s1"])) for x in trace.accesses}
+    shapes = trace.shapes[trace.accesses["shape"]]
+    columns = (*(trace.accesses[name] for name in ("mode", "start", "length")), shapes["n1"], shapes["s1"])
+    modes = set(zip(*(column.tolist() for column in columns), strict=True))
     assert modes == {
         (Mode.WRITE, c.address, 240, 3, 256), (Mode.READ, a.address, 240, 3, 256), (Mode.READ, b.address, 240, 3, 256)
     }  # fmt: skip

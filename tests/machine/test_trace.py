@@ -4,7 +4,20 @@ import json
 
 import numpy as np
 
-from ascsim.machine.trace import ACCESS, ROW, FileSink, Kind, MemorySink, Mode, Trace, pack_access, pack_row
+from ascsim.machine.trace import (
+    ACCESS,
+    ROW,
+    SHAPE,
+    SINGLE,
+    FileSink,
+    Kind,
+    MemorySink,
+    Mode,
+    Trace,
+    pack_access,
+    pack_row,
+    pack_shape,
+)
 
 
 def a_row(n_access=1, parent=-1):
@@ -12,15 +25,16 @@ def a_row(n_access=1, parent=-1):
 
 
 def an_access(start):
-    return pack_access(1, Mode.WRITE, 2, 5, 0, start, 64, 2, 128, 3, 4, 256, 512, 1, 0)
+    return pack_access(1, Mode.WRITE, 2, 5, 0, start, 64, 7, 1, 0)
 
 
 def test_packed_records_read_back_field_by_field():
     row = np.frombuffer(a_row(), ROW)[0]
     assert (row["core"], row["pipe"], row["mnemonic"], row["parent"], row["arg"], row["site"]) == (3, 1, 17, -1, 5, 9)
     access = np.frombuffer(an_access(-4), ACCESS)[0]
-    assert (access["start"], access["length"], access["n1"], access["s1"]) == (-4, 64, 2, 128)
-    assert (access["n2"], access["s2"], access["n3"], access["s3"], access["object"]) == (3, 256, 4, 512, 1)
+    assert (access["start"], access["length"], access["shape"], access["object"]) == (-4, 64, 7, 1)
+    shape = np.frombuffer(pack_shape(2, 128, 3, 256, 4, -512), SHAPE)[0]
+    assert (shape["n1"], shape["s1"], shape["n2"], shape["s2"], shape["n3"], shape["s3"]) == (2, 128, 3, 256, 4, -512)
 
 
 def test_accesses_belong_to_their_rows_in_order():
@@ -38,13 +52,25 @@ def test_a_saved_trace_loads_the_same(tmp_path):
     sink.note("launch", {"number": 0, "kernel": "k"})
     sink.append(a_row(), an_access(7))
     assert sink.mask(bytes(32)) == 1
+    assert [sink.shape(pack_shape(n, 64)) for n in (2, 3, 2)] == [1, 2, 1]
     sink.close()
     trace = Trace.load(tmp_path)
     assert trace.accesses["start"].tolist() == [7]
     assert trace.noted("launch") == [{"number": 0, "kernel": "k"}]
     assert trace.masks.shape == (1, 32)
+    assert trace.shapes["n1"].tolist() == [1, 2, 3]
     trace.save(tmp_path / "again")
-    assert Trace.load(tmp_path / "again").rows.tobytes() == trace.rows.tobytes()
+    again = Trace.load(tmp_path / "again")
+    assert again.rows.tobytes() == trace.rows.tobytes()
+    assert again.shapes.tobytes() == trace.shapes.tobytes()
+
+
+def test_a_trace_of_single_bursts_has_one_shape(tmp_path):
+    sink = MemorySink()
+    sink.append(a_row(), an_access(1))
+    sink.save(tmp_path)
+    for trace in (sink.trace(), Trace.load(tmp_path)):
+        assert trace.shapes.tolist() == SINGLE.tolist()
 
 
 def test_records_cut_short_by_a_crash_are_dropped(tmp_path):

@@ -97,12 +97,9 @@ def _suspects(context: Context, tiles: Tiles) -> _Suspects:
     found: tuple[list[np.ndarray], ...] = ([], [], [])
     for at in range(0, len(accesses), _CHUNK):
         chunk = accesses[at : at + _CHUNK]
-        space, low = chunk["space"], chunk["start"]
-        misaligned = low & _ALIGNMENTS[chunk["align"]]
-        if (chunk["n1"] | chunk["n2"] | chunk["n3"]).max() == 1:
-            high = low + chunk["length"]
-        else:
-            low, high = extent(chunk)
+        space = chunk["space"]
+        misaligned = chunk["start"] & _ALIGNMENTS[chunk["align"]]
+        low, high = extent(chunk, context.trace.shapes)
         outside = (high > ceiling[space]) | (low < floor[space])
         for numbers, mask in zip(found, (outside, misaligned), strict=False):
             if mask.any():
@@ -321,7 +318,7 @@ class _Allocations:
         if not self.all or not len(numbers):
             return np.zeros(0, np.int64)
         trace = self._context.trace
-        low, high = extent(trace.accesses[numbers])
+        low, high = extent(trace.accesses[numbers], trace.shapes)
         rows = trace.row_of_access[numbers]
         inside = np.zeros(len(numbers), bool)
         changes = sorted({0, *(a.born for a in self.all), *(a.died for a in self.all if a.died != _FAR)})

@@ -110,12 +110,12 @@ def new_hits(budget: int = 100_000_000) -> Hits:
 # Bytes
 
 
-def meets(access: Any, low: int, high: int) -> bool:
+def meets(access: Any, shape: Any, low: int, high: int) -> bool:
     """Whether a burst of an access (its mask apart) has a byte in [low, high)."""
-    length, n1, s1 = access["length"], access["n1"], access["s1"]
-    for i3 in range(access["n3"]):
-        for i2 in range(access["n2"]):
-            at = access["start"] + i3 * access["s3"] + i2 * access["s2"]
+    length, n1, s1 = access["length"], shape["n1"], shape["s1"]
+    for i3 in range(shape["n3"]):
+        for i2 in range(shape["n2"]):
+            at = access["start"] + i3 * shape["s3"] + i2 * shape["s2"]
             step = s1
             if step < 0:
                 at += (n1 - 1) * step
@@ -137,22 +137,23 @@ def _active(access: Any, masks: Any, byte: int) -> bool:
     return (int(masks[mask - 1, offset >> 3]) >> (offset & 7)) & 1 == 1
 
 
-def share_a_byte(a: Any, b: Any, masks: Any) -> bool:
+def share_a_byte(a: Any, b: Any, shapes: Any, masks: Any) -> bool:
     """Whether two accesses of one space have a byte in common, strides and masks considered."""
     if a["mask"] == 0 and b["mask"] != 0:
         a, b = b, a
     masked = a["mask"] != 0
     length = int(a["length"])
-    for i3 in range(a["n3"]):
-        for i2 in range(a["n2"]):
-            for i1 in range(a["n1"]):
-                at = a["start"] + i1 * a["s1"] + i2 * a["s2"] + i3 * a["s3"]
-                if not meets(b, at, at + length):
+    shape, other = shapes[a["shape"]], shapes[b["shape"]]
+    for i3 in range(shape["n3"]):
+        for i2 in range(shape["n2"]):
+            for i1 in range(shape["n1"]):
+                at = a["start"] + i1 * shape["s1"] + i2 * shape["s2"] + i3 * shape["s3"]
+                if not meets(b, other, at, at + length):
                     continue
                 if not masked:
                     return True
                 for byte in range(at, at + length):
-                    if _active(a, masks, byte) and _active(b, masks, byte) and meets(b, byte, byte + 1):
+                    if _active(a, masks, byte) and _active(b, masks, byte) and meets(b, other, byte, byte + 1):
                         return True
     return False
 
@@ -185,14 +186,14 @@ def _fill_compiled(values: Any, stamp: int) -> None:
         values[i] = stamp
 
 
-def _cover(access: Any, place: Any, block: int) -> tuple:
+def _cover(access: Any, shape: Any, place: Any, block: int) -> tuple:
     """(start, length, n1, s1, n2, s2, n3, s3) of an access, dimensions folded away where that leaves no block out.
 
     ``start`` counts from the first byte that the shadow tables hold of the space.
     """
     start, length = access["start"] + place["shift"], int(access["length"])
-    n1, n2, n3 = int(access["n1"]), int(access["n2"]), int(access["n3"])
-    s1, s2, s3 = access["s1"], access["s2"], access["s3"]
+    n1, n2, n3 = int(shape["n1"]), int(shape["n2"]), int(shape["n3"])
+    s1, s2, s3 = shape["s1"], shape["s2"], shape["s3"]
     if n1 > 1 and abs(s1) <= max(length, block):
         start, length, n1 = start + min((n1 - 1) * s1, 0), length + (n1 - 1) * abs(s1), 1
     if n1 == 1 and n2 > 1 and abs(s2) <= max(length, block):
@@ -202,10 +203,10 @@ def _cover(access: Any, place: Any, block: int) -> tuple:
     return start, length, n1, s1, n2, s2, n3, s3
 
 
-def _newest(table: Any, access: Any, place: Any, pipe: int) -> int:
+def _newest(table: Any, access: Any, shapes: Any, place: Any, pipe: int) -> int:
     """The newest stamp that ``pipe`` left on the blocks of an access."""
     base, blocks, bits = place["base"], place["blocks"], place["bits"]
-    start, length, n1, s1, n2, s2, n3, s3 = _cover(access, place, 1 << bits)
+    start, length, n1, s1, n2, s2, n3, s3 = _cover(access, shapes[access["shape"]], place, 1 << bits)
     newest = 0
     for i3 in range(n3):
         for i2 in range(n2):
@@ -217,10 +218,10 @@ def _newest(table: Any, access: Any, place: Any, pipe: int) -> int:
     return newest
 
 
-def _mark(table: Any, access: Any, place: Any, pipe: int, stamp: int) -> None:
+def _mark(table: Any, access: Any, shapes: Any, place: Any, pipe: int, stamp: int) -> None:
     """Leave a stamp on the blocks of an access."""
     base, blocks, bits = place["base"], place["blocks"], place["bits"]
-    start, length, n1, s1, n2, s2, n3, s3 = _cover(access, place, 1 << bits)
+    start, length, n1, s1, n2, s2, n3, s3 = _cover(access, shapes[access["shape"]], place, 1 << bits)
     for i3 in range(n3):
         for i2 in range(n2):
             for i1 in range(n1):
@@ -239,17 +240,18 @@ def _place_of(access: Any, places: Any, cluster: Any, a: int) -> Any:
 
 
 def _witness(
-    first: Any, accesses: Any, masks: Any, order: Any, previous: Any, access: Any, newest: int, known: int, mode: int,
-    tally: Any,
+    first: Any, accesses: Any, shapes: Any, masks: Any, order: Any, previous: Any, access: Any, newest: int, known: int,
+    mode: int, tally: Any,
 ) -> tuple:  # fmt: skip
     """(stamp, access) of the newest row, from ``newest`` back to ``known``, that touches a byte of ``access`` so."""
-    stamp, bursts = newest, access["n1"] * access["n2"] * access["n3"]
+    shape = shapes[access["shape"]]
+    stamp, bursts = newest, shape["n1"] * shape["n2"] * shape["n3"]
     while stamp > known and tally[2] > 0:
         tally[2] -= bursts
         row = order[stamp - 1]
         for b in range(first[row], first[row + 1]):
             other = accesses[b]
-            if other["mode"] == mode and other["space"] == access["space"] and share_a_byte(access, other, masks):
+            if other["mode"] == mode and other["space"] == access["space"] and share_a_byte(access, other, shapes, masks):
                 return stamp, b
         stamp = previous[stamp - 1]
     return 0, 0
@@ -296,8 +298,8 @@ def _record(rows: Any, hits: Any, kind: int, later: int, earlier: int, later_row
 
 
 def _examine(
-    rows: Any, first: Any, accesses: Any, cluster: Any, masks: Any, order: Any, previous: Any, places: Any,
-    written: Any, read: Any, hits: Any, row: int, other: int, known: int,
+    rows: Any, first: Any, accesses: Any, shapes: Any, cluster: Any, masks: Any, order: Any, previous: Any,
+    places: Any, written: Any, read: Any, hits: Any, row: int, other: int, known: int,
 ) -> int:  # fmt: skip
     """Record the conflicts of a row with what ``other`` did after stamp ``known``; the newest stamp of one, or 0.
 
@@ -313,10 +315,12 @@ def _examine(
         for mode in (_WRITE, _READ):
             if mode == _READ and not writes:
                 continue
-            newest = _newest(written if mode == _WRITE else read, access, place, other)
+            newest = _newest(written if mode == _WRITE else read, access, shapes, place, other)
             if newest <= known:
                 continue
-            stamp, b = _witness(first, accesses, masks, order, previous, access, newest, known, mode, hits.tally)
+            stamp, b = _witness(
+                first, accesses, shapes, masks, order, previous, access, newest, known, mode, hits.tally
+            )  # fmt: skip
             if stamp:
                 found = max(found, stamp)
                 if not writes and stamp != raw:
@@ -344,13 +348,13 @@ def _keep(table: Any, number: int, clock: Any, pipe: int) -> None:
 
 
 def find_hazards(
-    rows: Any, first: Any, accesses: Any, cluster: Any, masks: Any, order: Any, starts: Any, partner: Any, ordered: Any,
-    places: Any, written: Any, read: Any, previous: Any, state: Any, hits: Any, repair: bool,
+    rows: Any, first: Any, accesses: Any, shapes: Any, cluster: Any, masks: Any, order: Any, starts: Any, partner: Any,
+    ordered: Any, places: Any, written: Any, read: Any, previous: Any, state: Any, hits: Any, repair: bool,
 ) -> None:  # fmt: skip
     """Find every conflict that nothing orders.
 
     Args:
-        rows, accesses, places: tables: arrays of records, or lists of mappings. Sites are signed.
+        rows, accesses, shapes, places: tables: arrays of records, or lists of mappings. Sites are signed.
         first: :attr:`Trace.first_access`. masks: uint8[n, 32].
         cluster: for each access its place in GM; 0 is a GM access to pass over.
         order: the row visited at each position; ``starts`` where each core of a launch begins, and the end.
@@ -383,7 +387,7 @@ def find_hazards(
                     if last[other] <= known:
                         continue
                     found = _examine(
-                        rows, first, accesses, cluster, masks, order, previous, places, written, read, hits,
+                        rows, first, accesses, shapes, cluster, masks, order, previous, places, written, read, hits,
                         row, other, known,
                     )  # fmt: skip
                     if not found or not repair:
@@ -413,9 +417,9 @@ def find_hazards(
                     access = accesses[a]
                     place = _place_of(access, places, cluster, a)
                     if access["mode"] == _WRITE:
-                        _mark(written, access, place, pipe, position + 1)
+                        _mark(written, access, shapes, place, pipe, position + 1)
                     else:
-                        _mark(read, access, place, pipe, position + 1)
+                        _mark(read, access, shapes, place, pipe, position + 1)
                 place = 0  # pipes stay sorted by their last row, newest first
                 while place < n_seen and seen[place] != pipe:
                     place += 1

@@ -69,8 +69,9 @@ class Context:
             return self.compile
         if len(self.trace.rows) > PLAIN_ROWS:
             return True
-        accesses = self.trace.accesses
-        return bool(np.sum(accesses["n1"].astype(np.float64) * accesses["n2"] * accesses["n3"]) > PLAIN_BURSTS)
+        shapes = self.trace.shapes
+        bursts = shapes["n1"].astype(np.float64) * shapes["n2"] * shapes["n3"]
+        return bool(np.sum(bursts[self.trace.accesses["shape"]]) > PLAIN_BURSTS)
 
     @cached_property
     def visit(self) -> Visit:

@@ -53,7 +53,7 @@ def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray
     if not len(numbers):
         return empty, empty, empty, empty
     core = context.cores_of(trace.row_of_access[numbers])
-    low, high = extent(trace.accesses[numbers])
+    low, high = extent(trace.accesses[numbers], trace.shapes)
     cluster = clusters(visit.launch[core], low, high)
     wrote = np.bincount(cluster, trace.accesses["mode"][numbers] == Mode.WRITE) > 0
     size = len(wrote)
@@ -62,7 +62,7 @@ def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray
     np.maximum.at(highest, cluster, core)
     numbers = numbers[(wrote & (lowest < highest))[cluster]]
     numbers = numbers[_distinct(context, numbers)]
-    owner, starts = all_bursts(trace.accesses[numbers])
+    owner, starts = all_bursts(trace.accesses[numbers], trace.shapes)
     ends = starts + trace.accesses["length"][numbers][owner]
     launch = visit.launch[context.cores_of(trace.row_of_access[numbers])]
     order = np.lexsort((starts, launch[owner]))
@@ -72,7 +72,7 @@ def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def _distinct(context: Context, numbers: np.ndarray) -> np.ndarray:
     """Indices of the accesses that no earlier one of their core equals: a loop's repetitions tell nothing new."""
     records = context.trace.accesses[numbers]
-    names = ("mode", "start", "length", "n1", "s1", "n2", "s2", "n3", "s3")
+    names = ("mode", "start", "length", "shape")
     columns = [records[name].astype(np.int64) for name in names]
     core = context.cores_of(context.trace.row_of_access[numbers])
     if not len(numbers):

@@ -105,8 +105,8 @@ def hazards(context: Context, repair: bool = True, hits: clocks.Hits | None = No
     previous = np.zeros(len(visit.order), np.int32)
     state = clocks.new_state(N_PIPES, len(flags.partner))
 
-    rows, accesses = _plain_table(trace.rows), _plain_table(trace.accesses)
-    tables: list[Any] = [rows, trace.first_access, accesses, cluster]
+    rows, accesses, shapes = (_plain_table(table) for table in (trace.rows, trace.accesses, trace.shapes))
+    tables: list[Any] = [rows, trace.first_access, accesses, shapes, cluster]
     numbers: list[Any] = [visit.order, visit.starts, flags.partner, ordered, places]
     find: Any = clocks.find_hazards
     if context.compiled:
@@ -154,7 +154,7 @@ def _places(context: Context) -> tuple[np.ndarray, np.ndarray, int]:
     if len(touches) > 1:
         records = accesses[touches]
         core = context.cores_of(context.trace.row_of_access[touches])
-        number, made, need = _gm_clusters(core, *extent(records), records["mode"] == Mode.WRITE)
+        number, made, need = _gm_clusters(core, *extent(records, context.trace.shapes), records["mode"] == Mode.WRITE)
         cluster[touches] = np.where(number >= 0, number + len(places), 0)
         made["base"] = columns
         places, columns = np.concatenate((places, made)), columns + need

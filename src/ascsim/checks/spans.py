@@ -13,22 +13,26 @@ Intervals = list[tuple[int, int]]
 """Bytes as sorted (first, one past the last) pairs."""
 
 
-def extent(accesses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def reaches(shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far the bursts of each shape lie before the first one (0 or less), and how far behind it (0 or more)."""
+    strides = [(shapes[f"n{i}"].astype(np.int64) - 1) * shapes[f"s{i}"] for i in (1, 2, 3)]
+    before = np.sum([np.minimum(reach, 0) for reach in strides], axis=0)
+    return before, np.sum([np.maximum(reach, 0) for reach in strides], axis=0)
+
+
+def extent(accesses: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first byte of each access, and one past its last (int64)."""
-    low = accesses["start"].astype(np.int64)
-    high = low + accesses["length"]
-    for count, stride in (("n1", "s1"), ("n2", "s2"), ("n3", "s3")):
-        reach = (accesses[count].astype(np.int64) - 1) * accesses[stride]
-        low = low + np.minimum(reach, 0)
-        high = high + np.maximum(reach, 0)
-    return low, high
+    before, behind = reaches(shapes)
+    shape, start = accesses["shape"], accesses["start"]
+    return start + before[shape], start + accesses["length"] + behind[shape]
 
 
-def bursts(access: np.void) -> np.ndarray:
+def bursts(access: np.void, shapes: np.ndarray) -> np.ndarray:
     """The first byte of each burst of one access, in the access's own order."""
+    shape = shapes[access["shape"]]
     starts = np.array([access["start"]], np.int64)
     for count, stride in (("n3", "s3"), ("n2", "s2"), ("n1", "s1")):
-        starts = (starts[:, None] + np.arange(access[count], dtype=np.int64) * access[stride]).ravel()
+        starts = (starts[:, None] + np.arange(shape[count], dtype=np.int64) * shape[stride]).ravel()
     return starts
 
 
@@ -48,12 +52,12 @@ def touched(trace: Trace, number: int) -> Intervals:
     access = trace.accesses[number]
     length = int(access["length"])
     if not access["mask"]:
-        starts = np.unique(bursts(access))
+        starts = np.unique(bursts(access, trace.shapes))
         opens = np.flatnonzero(np.concatenate(([True], starts[1:] > starts[:-1] + length)))
         closes = np.concatenate((opens[1:], [len(starts)])) - 1
         return list(zip(starts[opens].tolist(), (starts[closes] + length).tolist(), strict=True))
     active = np.unpackbits(trace.masks[int(access["mask"]) - 1], bitorder="little")
-    offsets = np.unique((bursts(access)[:, None] + np.arange(length)).ravel()) - int(access["start"])
+    offsets = np.unique((bursts(access, trace.shapes)[:, None] + np.arange(length)).ravel()) - int(access["start"])
     inside = (offsets >= 0) & (offsets < 256)
     kept = offsets[~inside | (active[np.where(inside, offsets, 0)] != 0)] + int(access["start"])
     return merged([(byte, byte + 1) for byte in kept.tolist()])
@@ -94,13 +98,14 @@ def clusters(key: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def all_bursts(accesses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def all_bursts(accesses: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(number of the access, first byte) of every burst of every access."""
-    n1, n2, n3 = (accesses[count].astype(np.int64) for count in ("n1", "n2", "n3"))
+    shape = shapes[accesses["shape"]]
+    n1, n2, n3 = (shape[count].astype(np.int64) for count in ("n1", "n2", "n3"))
     each = n1 * n2 * n3
     owner = np.repeat(np.arange(len(accesses)), each)
     turn = np.arange(len(owner)) - np.repeat(np.cumsum(each) - each, each)
-    starts = accesses["start"].astype(np.int64)[owner] + turn % n1[owner] * accesses["s1"][owner]
-    starts += turn // n1[owner] % n2[owner] * accesses["s2"][owner]
-    starts += turn // (n1 * n2)[owner] * accesses["s3"][owner]
+    starts = accesses["start"].astype(np.int64)[owner] + turn % n1[owner] * shape["s1"][owner]
+    starts += turn // n1[owner] % n2[owner] * shape["s2"][owner]
+    starts += turn // (n1 * n2)[owner] * shape["s3"][owner]
     return owner, starts

@@ -17,7 +17,7 @@ from ascsim.machine import groups
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.groups import Group, Step, Touch
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
-from ascsim.machine.trace import Kind, Sink, pack_access, pack_row
+from ascsim.machine.trace import ACCESS, Kind, Sink, pack_access, pack_row, pack_shape
 from ascsim.machine.words import Pipe, Space
 from ascsim.profiles import Profile
 
@@ -338,7 +338,7 @@ class Machine:
         accesses = plan.accesses
         return self.sink.append(
             pack_row(
-                core.index, pipe, kind, number, len(accesses) // 64, pipe2, parent, arg, site, work, self.site_flags, 0, 0
+                core.index, pipe, kind, number, len(accesses) // ACCESS.itemsize, pipe2, parent, arg, site, work, self.site_flags, 0, 0
             ),
             accesses,
         )
@@ -355,8 +355,9 @@ class Machine:
         head = (region.space, touch.mode, touch.operand, touch.align, mask)
         packed = []
         for start, inner in _split(region.start, dims):
-            (n3, s3), (n2, s2), (n1, s1) = ((1, 0),) * (3 - len(inner)) + inner
-            packed.append(pack_access(*head, start, length, n1, s1, n2, n3, s2, s3, number, 0))
+            pairs = (pair for dim in reversed(inner) for pair in dim)
+            shape = self.sink.shape(pack_shape(*pairs)) if inner else 0
+            packed.append(pack_access(*head, start, length, shape, number, 0))
         return b"".join(packed)
 
     def _note_findings(self, findings: Sequence[Finding], row: int, site: int) -> None:

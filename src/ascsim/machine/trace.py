@@ -1,15 +1,18 @@
 """The trace: what a launch did, one row an instruction or sync operation.
 
-Two tables of fixed-size records, shared with the C++ runtime (``frontends/cpp/runtime``), and a stream of JSON lines for
-what has no fixed size:
+Tables of fixed-size records, the first three shared with the C++ runtime (``frontends/cpp/runtime``), and a stream of
+JSON lines for what has no fixed size:
 
 ``rows.bin``
     :data:`ROW`: core, pipe, kind, mnemonic, parent row, source site.
 ``accesses.bin``
-    :data:`ACCESS`: the bytes a row read or wrote: a space, a start, a burst length and three nested (count, stride)
-    pairs, innermost first. Rows own their accesses in order (``n_access`` each).
+    :data:`ACCESS`: the bytes a row read or wrote: a space, a start, the length of a burst, and how bursts repeat. Rows
+    own their accesses in order (``n_access`` each).
 ``masks.bin``
     32 bytes each: which bytes of a 256-byte register store were written (access field ``mask``, 1-based; 0 is none).
+``shapes.bin``
+    :data:`SHAPE`: three nested (count, stride) pairs, innermost first, in which the bursts of an access repeat (access
+    field ``shape``, 1-based; 0 is a single burst). Accesses of one shape share it: most of a long trace is single bursts.
 ``notes.jsonl``
     objects (tiles, buffers, allocations), launches, modules, findings made at issue time.
 
@@ -77,23 +80,32 @@ ACCESS = np.dtype(
         ("mask", "<u4"),
         ("start", "<i8"),
         ("length", "<u4"),
-        ("n1", "<u4"),
-        ("s1", "<i8"),
-        ("n2", "<u4"),
-        ("n3", "<u4"),
-        ("s2", "<i8"),
-        ("s3", "<i8"),
+        ("shape", "<u4"),
         ("object", "<u4"),  # 1-based index of a noted object
         ("spare", "<u4"),
     ]
+)
+SHAPE = np.dtype(
+    [("n1", "<u4"), ("n2", "<u4"), ("n3", "<u4"), ("spare", "<u4"), ("s1", "<i8"), ("s2", "<i8"), ("s3", "<i8")]
 )
 SITE_PC = 1
 """Row flag: ``site`` is a program counter in a loaded module, not an index."""
 
 pack_row = struct.Struct("<HBBHBBiIQIHBB").pack
-pack_access = struct.Struct("<BBBBIqIIqIIqqII").pack
+pack_access = struct.Struct("<BBBBIqIIII").pack
 assert struct.calcsize("<HBBHBBiIQIHBB") == ROW.itemsize == 32
-assert struct.calcsize("<BBBBIqIIqIIqqII") == ACCESS.itemsize == 64
+assert struct.calcsize("<BBBBIqIIII") == ACCESS.itemsize == 32
+_SHAPE = struct.Struct("<IIII3q")
+assert _SHAPE.size == SHAPE.itemsize == 40
+
+
+def pack_shape(n1: int, s1: int, n2: int = 1, s2: int = 0, n3: int = 1, s3: int = 0) -> bytes:
+    """A :data:`SHAPE`: counts, and strides in bytes."""
+    return _SHAPE.pack(n1, n2, n3, 0, s1, s2, s3)
+
+
+SINGLE = np.frombuffer(pack_shape(1, 0), SHAPE)
+"""The shapes of a trace of single bursts: number 0 alone."""
 
 
 class Sink(Protocol):
@@ -104,6 +116,9 @@ class Sink(Protocol):
 
     def mask(self, packed: bytes) -> int:
         """Append a 32-byte mask; returns its 1-based index."""
+
+    def shape(self, packed: bytes) -> int:
+        """The number of a shape; an equal one is the same."""
 
     def note(self, kind: str, data: dict[str, Any]) -> None:
         """Append a JSON note."""
@@ -116,6 +131,7 @@ class MemorySink:
         self.rows = bytearray()
         self.accesses = bytearray()
         self.masks = bytearray()
+        self.shapes: dict[bytes, int] = {}
         self.notes: list[tuple[str, dict[str, Any]]] = []
 
     def append(self, row: bytes, accesses: bytes) -> int:
@@ -130,6 +146,10 @@ class MemorySink:
         self.masks += packed
         return len(self.masks) // 32
 
+    def shape(self, packed: bytes) -> int:
+        """See :class:`Sink`."""
+        return self.shapes.setdefault(packed, len(self.shapes) + 1)
+
     def note(self, kind: str, data: dict[str, Any]) -> None:
         """See :class:`Sink`."""
         self.notes.append((kind, data))
@@ -141,6 +161,7 @@ class MemorySink:
             accesses=np.frombuffer(bytes(self.accesses), ACCESS),
             masks=np.frombuffer(bytes(self.masks), np.uint8).reshape(-1, 32),
             notes=list(self.notes),
+            shapes=_with_single(np.frombuffer(b"".join(self.shapes), SHAPE)),
         )
 
     def save(self, directory: Path) -> None:
@@ -149,18 +170,20 @@ class MemorySink:
         (directory / "rows.bin").write_bytes(self.rows)
         (directory / "accesses.bin").write_bytes(self.accesses)
         (directory / "masks.bin").write_bytes(self.masks)
+        (directory / "shapes.bin").write_bytes(b"".join(self.shapes))
         lines = [json.dumps({"kind": kind, **data}) for kind, data in self.notes]
         (directory / "notes.jsonl").write_text("".join(line + "\n" for line in lines))
 
 
 @dataclass
 class Trace:
-    """A recorded run: the two tables, and the notes beside them."""
+    """A recorded run: the tables, and the notes beside them. ``shapes`` begins with that of a single burst."""
 
     rows: np.ndarray
     accesses: np.ndarray
     masks: np.ndarray
     notes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    shapes: np.ndarray = field(default_factory=SINGLE.copy)
 
     @staticmethod
     def load(directory: Path) -> Trace:
@@ -175,7 +198,8 @@ class Trace:
                 break
             notes.append((data.pop("kind"), data))
         rows, accesses = _mapped(directory / "rows.bin", ROW), _mapped(directory / "accesses.bin", ACCESS)
-        return Trace(rows, accesses, _mapped(directory / "masks.bin", np.dtype("(32,)u1")).reshape(-1, 32), notes)
+        masks = _mapped(directory / "masks.bin", np.dtype("(32,)u1")).reshape(-1, 32)
+        return Trace(rows, accesses, masks, notes, _with_single(_mapped(directory / "shapes.bin", SHAPE)))
 
     def save(self, directory: Path) -> None:
         """Write the trace as a directory."""
@@ -183,6 +207,7 @@ class Trace:
         sink.rows += self.rows.tobytes()
         sink.accesses += self.accesses.tobytes()
         sink.masks += self.masks.tobytes()
+        sink.shapes = {shape.tobytes(): number for number, shape in enumerate(self.shapes[1:], start=1)}
         sink.notes = list(self.notes)
         sink.save(directory)
 
@@ -221,6 +246,10 @@ class Trace:
         return row if parent < 0 else self.root(parent)
 
 
+def _with_single(shapes: np.ndarray) -> np.ndarray:
+    return np.concatenate((SINGLE, shapes))
+
+
 def _mapped(path: Path, dtype: np.dtype) -> np.ndarray:
     """The whole records of a file, read-only and not copied; none where there is no file."""
     count = path.stat().st_size // dtype.itemsize if path.exists() else 0
@@ -237,7 +266,7 @@ class FileSink(MemorySink):
         super().__init__()
         directory.mkdir(parents=True, exist_ok=True)
         self._files: dict[str, BinaryIO] = {
-            name: (directory / name).open("wb") for name in ("rows.bin", "accesses.bin", "masks.bin", "notes.jsonl")
+            name: (directory / name).open("wb") for name in ("rows.bin", "accesses.bin", "masks.bin", "shapes.bin", "notes.jsonl")
         }
         self._n_rows = 0
         self._n_masks = 0
@@ -254,6 +283,12 @@ class FileSink(MemorySink):
         self._files["masks.bin"].write(packed)
         self._n_masks += 1
         return self._n_masks
+
+    def shape(self, packed: bytes) -> int:
+        """See :class:`Sink`."""
+        if packed not in self.shapes:
+            self._files["shapes.bin"].write(packed)
+        return super().shape(packed)
 
     def note(self, kind: str, data: dict[str, Any]) -> None:
         """See :class:`Sink`."""

@@ -19,11 +19,11 @@ import sys
 from pathlib import Path
 from ascsim import profiles
 from ascsim.frontends.cpp.host import Host
-from ascsim.machine.trace import pack_access, pack_row
+from ascsim.machine.trace import pack_access, pack_row, pack_shape
 
 host = Host(Path(sys.argv[1]), profiles.load("a2a3"), Path(sys.argv[2]))
 sink = host.sink
-accesses = b"".join(pack_access(1, 1, 0, 5, 0, n, 32, 1, 0, 1, 1, 0, 0, 0, 0) for n in range(3))
+accesses = b"".join(pack_access(1, 1, 0, 5, 0, n, 32, sink.shape(pack_shape(2, n + 1)), 0, 0) for n in range(3))
 for n in range(int(sys.argv[3])):
     assert sink.append(pack_row(n % 7, 1, 0, 5, 3, 0, -1, n, 9, 1, 1, 0, 0), accesses) == n
 assert sink.n_rows == int(sys.argv[3])
@@ -50,6 +50,8 @@ def test_what_was_appended_is_there_after_a_kill(tmp_path, count):
     assert trace.rows["arg"].tolist() == list(range(count))
     assert len(trace.accesses) == 3 * count
     assert trace.accesses["start"].reshape(-1, 3)[-1].tolist() == [0, 1, 2]
+    assert trace.shapes["s1"][trace.accesses["shape"][-3:]].tolist() == [1, 2, 3]
+    assert len(trace.shapes) == 4
     assert np.array_equal(trace.masks, np.repeat(np.arange(3, dtype=np.uint8), 32).reshape(3, 32))
     assert trace.noted("object") == [{"name": "a\nb"}]
     assert (tmp_path / "rows.bin").stat().st_size == 32 * count

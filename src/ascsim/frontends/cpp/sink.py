@@ -69,7 +69,11 @@ class NativeSink:
         self._windows = [view_of(trace.n_rows + _PAGE + turn * window, window) for turn in range(len(TABLES))]
         self._room = [window // size for _, size in TABLES]
         self._grow = library.ascsim_trace_grow
-        self._notes = os.open(directory / "notes.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._shapes: dict[bytes, int] = {}
+        # What goes to these two is on disk at once: the program may crash next.
+        ways = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._shapes_file = os.open(directory / "shapes.bin", ways | os.O_TRUNC, 0o644)
+        self._notes = os.open(directory / "notes.jsonl", ways, 0o644)
 
     @property
     def n_rows(self) -> int:
@@ -86,6 +90,14 @@ class NativeSink:
         """See :class:`ascsim.machine.trace.Sink`."""
         return self._append(2, packed) + 1
 
+    def shape(self, packed: bytes) -> int:
+        """See :class:`ascsim.machine.trace.Sink`."""
+        number = self._shapes.get(packed)
+        if number is None:
+            number = self._shapes[packed] = len(self._shapes) + 1
+            os.write(self._shapes_file, packed)
+        return number
+
     def _append(self, turn: int, records: bytes) -> int:
         """Append to a table; returns the number of the first record."""
         size = TABLES[turn][1]
@@ -99,5 +111,5 @@ class NativeSink:
         return number
 
     def note(self, kind: str, data: dict[str, Any]) -> None:
-        """See :class:`ascsim.machine.trace.Sink`. On disk when it returns: the program may crash next."""
+        """See :class:`ascsim.machine.trace.Sink`."""
         os.write(self._notes, (json.dumps({"kind": kind, **data}) + "\n").encode())

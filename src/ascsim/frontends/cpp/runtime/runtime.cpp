@@ -66,7 +66,7 @@ struct Table {
 
 Table tables[] = {
     {"rows.bin", 32, &ascsim_trace.rows, &ascsim_trace.row_capacity},
-    {"accesses.bin", 64, &ascsim_trace.accesses, &ascsim_trace.access_capacity},
+    {"accesses.bin", 32, &ascsim_trace.accesses, &ascsim_trace.access_capacity},
     {"masks.bin", 32, &ascsim_trace.masks, &ascsim_trace.mask_capacity},
 };
 

@@ -157,10 +157,9 @@ ASCSIM_INLINE void append_access(uint8_t mode, uint8_t operand, uint8_t align, u
     if (__builtin_expect(count >= ascsim_trace.access_capacity, 0)) {
         ascsim_trace_grow();
     }
-    constexpr uint64_t ub = static_cast<uint64_t>(Space::UB), one = 1, none = 0;
+    constexpr uint64_t ub = static_cast<uint64_t>(Space::UB), none = 0;
     const uint64_t what = ub | uint64_t{mode} << 8 | uint64_t{operand} << 16 | uint64_t{align} << 24 | uint64_t{mask} << 32;
-    append_record(ascsim_trace.accesses, count, what, static_cast<uint64_t>(start), length | one << 32, none,
-                  one | one << 32, none, none, none);
+    append_record(ascsim_trace.accesses, count, what, static_cast<uint64_t>(start), uint64_t{length}, none);
 }
 
 // Register instructions: arguments in the order of the compiled wrapper's parameters (isa/compile.py)
