@@ -6,7 +6,6 @@ Numba is imported here and only when it is asked for: its import costs more than
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+import ascsim.cache
 from ascsim.checks import clocks
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
@@ -23,12 +23,10 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 
 
 def cache_directory() -> Path:
-    """Where compiled loops are kept (``ASCSIM_CACHE`` overrides the place)."""
-    chosen = os.environ.get("ASCSIM_CACHE")
-    root = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ascsim"
+    """Where compiled loops are kept."""
     versions = f"{sys.version} {np.__version__}".encode()
     digest = hashlib.sha256(Path(clocks.__file__).read_bytes() + versions).hexdigest()[:16]
-    return root / f"checks-{digest}"
+    return ascsim.cache.cache_directory() / f"checks-{digest}"
 
 
 @cache
