@@ -24,7 +24,12 @@ def pages() -> dict[str, str]:
     for level, title in LEVELS.items():
         chosen = [d for d in REGISTRY.definitions if d.level == level]
         body = "\n\n".join(f"## {d.title}\n\n```text\n{reference.page(d)}\n```" for d in chosen)
-        head = f"# {title}\n\nMade from the definitions by `docs/make_reference.py`; `ascsim isa NAME` shows the same page.\n"
+        head = (
+            f"# {title}\n\n"
+            "Made from the definitions by `docs/make_reference.py`; `ascsim isa NAME` shows the same page.\n\n"
+            "What stands in brackets behind a comma, `[, tmp]`, may be left out. The types that `.pto` text states\n"
+            "behind the operands are not shown.\n"
+        )
         written[f"{level}.md"] = f"{head}\n{body}\n"
     return written | {"codes.md": codes()}
 
@@ -36,13 +41,16 @@ def codes() -> str:
 
     rows = sorted(CATALOGUE.codes.values(), key=lambda c: c.code)
     body = "\n\n".join(f"## {c.code}: {c.title}\n\n*{c.severity}*\n\n{c.text}" for c in rows)
-    return f"# Diagnostic codes\n\nMade by `docs/make_reference.py`; `ascsim explain CODE` shows the same text.\n\n{body}\n"
+    head = "# Diagnostic codes\n\nMade by `docs/make_reference.py`; `ascsim explain CODE` shows the same text."
+    return f"{head}\n\n{body}\n"
 
 
 def main() -> int:
     """Write the pages, or compare."""
     if "--check" in sys.argv:
-        stale = [n for n, text in pages().items() if not (DIRECTORY / n).exists() or (DIRECTORY / n).read_text() != text]
+        stale = [
+            n for n, text in pages().items() if not (DIRECTORY / n).exists() or (DIRECTORY / n).read_text() != text
+        ]
         if stale:
             print(f"docs/reference is not what the definitions say: {', '.join(stale)}. Run `make docs`.")
         return 1 if stale else 0

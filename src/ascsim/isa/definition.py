@@ -150,7 +150,8 @@ class Definition:
     anywhere in it, and there is an overload without it. ``cpp_templates`` lists the forms that take template
     arguments: each a string of operand names in template order, a tile's name standing for its type and
     an enumeration's for its value (``"phase"`` for ``NAME<Phase>(dst, src)``, ``"src dst atomic"`` for
-    ``NAME<Src, Dst, Atomic>(dst, src)``); an enumeration that stands there is never a function argument.
+    ``NAME<Src, Dst, Atomic>(dst, src)``); an enumeration that stands there is never a function argument. ``warns`` are
+    the codes of what it reports (``observe``) where data or addresses are so; the reference page lists them.
     """
 
     level: ClassVar[str] = ""
@@ -173,6 +174,7 @@ class Definition:
         notes: Sequence[str] = (),
         assumed: Sequence[str] = (),
         sources: Sequence[str] = (),
+        warns: Sequence[str] = (),
         core: str = "aiv",
     ) -> None:
         self.name = name
@@ -190,6 +192,7 @@ class Definition:
         self.notes = tuple(notes)
         self.assumed = tuple(assumed)
         self.sources = tuple(sources)
+        self.warns = tuple(warns)
         self.core = core
         self.inputs = tuple(o for o in self.operands if o.is_input)
         self._names = [o.name for o in self.inputs]
@@ -613,6 +616,13 @@ class RegisterInstruction(Definition):
         elsewhere = {o.dtype for o in self.operands if o.sort is not Sort.POINTER}
         self.pointer_types = {o.dtype for o in pointers} - elsewhere - {o.lane_mask for o in self.operands}
 
+    @property
+    def results(self) -> list[Operand]:
+        """The operands that a call writes as registers or scalars, in the order of its results."""
+        registers = [o for o in self.operands if o.sort is not Sort.POINTER]
+        written = [o for o in registers if o.role in (Role.OUT, Role.INOUT)]
+        return sorted(written, key=lambda o: (o.sort is Sort.SCALAR, o.role is Role.INOUT))
+
     def bind(self, **types: DType) -> BoundRegisterInstruction:
         """The instruction for one choice of its type variables.
 
@@ -690,10 +700,8 @@ class BoundRegisterInstruction:
 
     @property
     def registers_out(self) -> list[Operand]:
-        """The operands that a call writes as registers or scalars, in the order of its results."""
-        registers = [o for o in self.definition.operands if o.sort is not Sort.POINTER]
-        written = [o for o in registers if o.role in (Role.OUT, Role.INOUT)]
-        return sorted(written, key=lambda o: (o.sort is Sort.SCALAR, o.role is Role.INOUT))
+        """See :attr:`RegisterInstruction.results`."""
+        return self.definition.results
 
     def dtype_of(self, operand: Operand) -> DType | None:
         """The element type of an operand in this variant."""
@@ -891,12 +899,13 @@ def tile_instruction(
     """Class decorator: the class's operands, rules and methods become a registered :class:`TileInstruction`.
 
     The class has ``operands``, a docstring, ``semantics`` (a static method) or ``compute``, and may have ``rules``,
-    ``regions``, ``expand``, ``values``, ``over``, ``wait_events``, ``notes``, ``assumed``, ``sources``.
+    ``regions``, ``expand``, ``values``, ``over``, ``wait_events``, ``notes``, ``assumed``, ``sources``, ``warns``.
     """
 
     def make(body: type) -> TileInstruction:
         members = {k: v for k, v in vars(body).items() if k not in ("__dict__", "__weakref__")}
-        fields = {k: members.pop(k) for k in ("operands", "rules", "notes", "assumed", "sources") if k in members}
+        recorded = ("operands", "rules", "notes", "assumed", "sources", "warns")
+        fields = {k: members.pop(k) for k in recorded if k in members}
         kind = type(body.__name__, (TileInstruction,), members)
         made = kind(
             name, cpp=cpp or name.upper(), pipe=pipe, profiles=profiles, doc=body.__doc__ or "",

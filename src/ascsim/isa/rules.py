@@ -206,7 +206,7 @@ def same_valid_shape(*operands: str, profiles: tuple[str, ...] = ()) -> Rule:
 def unchecked_valid_shape(code: str, *operands: str, why: str, profiles: tuple[str, ...]) -> Rule:
     """As :func:`same_valid_shape`, where the library checks it in debug builds only."""
     rule = same_valid_shape(*operands)
-    return finding(code, f"{rule.sentence} ({code})", rule.test, why=why, profiles=profiles, breaks=rule.breaks,
+    return finding(code, rule.sentence, rule.test, why=why, profiles=profiles, breaks=rule.breaks,
                    mend="Give them the same valid region.")  # fmt: skip
 
 
@@ -255,7 +255,10 @@ def pointer_spaces(pointers: Sequence[Operand]) -> Rule:
             pointer = getattr(call, operand.name)
             yield SimpleNamespace(**{**vars(call), operand.name: pointer._replace(space=Space.L1)})
 
-    said = ", ".join(f"{o.name} in {o.space.name}" for o in pointers)
+    by_space: dict[str, list[str]] = {}
+    for one in pointers:
+        by_space.setdefault(one.space.name, []).append(one.name)
+    said = "; ".join(f"{', '.join(names)} in {space}" for space, names in by_space.items())
     return Rule("L005", said, test, breaks=breaks, mend="Copy the data there first.")
 
 
@@ -277,7 +280,7 @@ def finding(
 ) -> Rule:  # fmt: skip
     """What the chip accepts and should not; the run goes on. The code is the instruction's own and is catalogued here."""
     if code not in CATALOGUE.codes:
-        CATALOGUE.add(code, severity, sentence[0].upper() + sentence[1:], f"{why} {mend}")
+        CATALOGUE.add(code, severity, f"Broken rule: {sentence}", f"{why} {mend}")
     return Rule(code, sentence, test, False, severity, why, mend, profiles, breaks)
 
 

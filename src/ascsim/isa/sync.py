@@ -185,6 +185,6 @@ def synchronous(base: MemoryInstruction, cpp: str, sources: Sequence[str]) -> Me
     return memory_instruction(
         cpp, cpp=cpp, asm=(), profiles=base.profiles, operands=base.operands, pipe=base.pipe, variants=base.variants,
         extent=base.extent, stateful=base.stateful, rules=base.own_rules, watch=base.watch, work=base.work,
-        expand=expand, notes=base.notes, assumed=base.assumed, sources=sources,
+        expand=expand, warns=base.warns, notes=base.notes, assumed=base.assumed, sources=sources,
         doc=f"{base.doc}\n\nThen ``pipe_barrier(PIPE_ALL)``, so that what follows sees the result.",
     )(base.semantics)  # fmt: skip

@@ -144,7 +144,7 @@ def whole_size(*, severity: Severity, code: str, why: str) -> Rule:
         yield _with(call, size=int(call.size) + 4)
 
     return finding(
-        code, f"size is a multiple of 32 bytes ({code})", test, breaks=breaks, severity=severity, why=why,
+        code, "size is a multiple of 32 bytes", test, breaks=breaks, severity=severity, why=why,
         mend="Round the size up to whole blocks, or use the _align form.",
     )  # fmt: skip
 

@@ -146,7 +146,7 @@ def _made_zero(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamesp
         In("src1", Sort.POINTER, u32, doc="indices, 32 a block"),
         Scalar("repeat", i32, doc="blocks, 0 to 255"),
     ),
-    extent=_extent, work=_repeats, watch=_watch,
+    extent=_extent, work=_repeats, watch=_watch, warns=("SORT-NAN", "SORT-TIE", "BITSORT-3"),
     rules=(
         finding("BITSORT-1", "repeat is 0 to 255", _encoded, breaks=_not_encoded,
                 why="The encoding has 8 bits for it; the library masks or narrows the rest away.",

@@ -256,14 +256,14 @@ class TCvt:
         in_space(Space.UB, "dst", "src", "tmp"),
         refuse("L002", "the profile converts src's type to dst's (table of the manual)", _no_pair, breaks=_without_pair,
                mend="Convert by way of a third type."),
-        refuse("L012", "pairs without 4-bit and 8-bit floats, 4-bit integers and those that only one chip has",
+        refuse("L012", "the pair has no 4-bit or 8-bit float and no 4-bit integer, and is not one of a single chip",
                _not_done, breaks=_unfinished, mend="Convert by way of a third type."),
         refuse("L006", "rmode is a RoundMode, sat_mode a SaturationMode", _no_mode, breaks=_with_no_mode,
                mend="Use RoundMode::CAST_RINT and its kin, SaturationMode::ON or OFF."),
         finding("TCVT-1", "tmp holds what is written to it", _small_tmp, breaks=_with_small_tmp, profiles=A2A3,
                 why="Float or half to int16, and half to int8, without saturation go by way of int32 in tmp; the "
                 "library checks no size.", mend="Make tmp as large as an int32 tile of src's shape."),
-        finding("TCVT-2", "dst and src have one valid shape (TCVT)", _other_shape, breaks=_with_other_shape,
+        finding("TCVT-2", "dst and src have one valid shape", _other_shape, breaks=_with_other_shape,
                 severity=Severity.WARNING, why="The libraries compare nothing; PTOAS refuses it.",
                 mend="Give both tiles the same valid region."),
     )  # fmt: skip

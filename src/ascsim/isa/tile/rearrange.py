@@ -75,7 +75,7 @@ def _shapes(name: str, odd_why: str) -> tuple[Rule, ...]:
         same_valid_shape(*_FOUR, profiles=("cpu",)),
         refuse("L007", even, _odd, breaks=_made_odd, profiles=("cpu",), mend=mend),
         unchecked_valid_shape(f"{name}-1", *_FOUR, why="The library takes the valid region of dst0.", profiles=A5),
-        finding(f"{name}-2", f"{even} ({name}-2)", _odd, breaks=_made_odd, profiles=A5, why=odd_why, mend=mend),
+        finding(f"{name}-2", even, _odd, breaks=_made_odd, profiles=A5, why=odd_why, mend=mend),
     )
 
 
@@ -126,6 +126,7 @@ class TInterleave:
     )
     values = "bits"
     observe = _used_in_place
+    warns = ("INTERLEAVE-1",)
     notes = _NOTES
     sources = (
         "pto-isa docs/isa/TINTERLEAVE",
@@ -163,6 +164,7 @@ class TDeInterleave:
     )
     values = "bits"
     observe = _used_in_place
+    warns = ("INTERLEAVE-1",)
     semantics = staticmethod(deinterleave)
     notes = _NOTES
     sources = (
@@ -209,6 +211,7 @@ class TDeInterleaveOne:
     )  # fmt: skip
     values = "bits"
     observe = _used_in_place
+    warns = ("INTERLEAVE-1",)
     notes = (*_NOTES[:1], "The C++ function has its destinations the other way round: dst1, dst0, src.", _NOTES[2])
     sources = TDeInterleave.sources
 

@@ -166,7 +166,7 @@ class TRowMax:
             "returns without a word where they do not fit.",
         ),
         finding(
-            "TROWMAX-3", "dst has the valid rows of src (TROWMAX-3)", _other_rows, breaks=_with_other_rows,
+            "TROWMAX-3", "dst has the valid rows of src", _other_rows, breaks=_with_other_rows,
             profiles=CHIPS, mend=_SAME_ROWS,
             why="The library checks it in debug builds only, and takes the rows of src.",
         ),

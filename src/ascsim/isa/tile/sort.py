@@ -405,6 +405,7 @@ class TSort32:
         Scratch("tmp", optional=True, doc="where chips pad a tail; the columns of src rounded up to 32 are enough"),
     )
     rules = _RULES
+    warns = ("SORT-NAN", "SORT-TIE")
     values = "bits"
     wait_events = False
     notes = (

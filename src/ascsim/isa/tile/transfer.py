@@ -232,7 +232,7 @@ def _same_shape(code: str, tile: str, view: str) -> tuple[Rule, Rule]:
     )
     return (
         refuse("L007", said, test, breaks=breaks, mend=mend, profiles=("cpu",)),
-        finding(code, f"{said} ({code})", test, why=why, mend=mend, profiles=CHIPS, breaks=breaks),
+        finding(code, said, test, why=why, mend=mend, profiles=CHIPS, breaks=breaks),
     )
 
 
@@ -270,7 +270,7 @@ def _dense_lines(code: str, tile: str, view: str) -> Rule:
         yield _with(call, view, strides=(*strides[:4], 2))
 
     return finding(
-        code, f"{view} is contiguous along its lines ({code})", test, breaks=breaks, profiles=CHIPS,
+        code, f"{view} is contiguous along its lines", test, breaks=breaks, profiles=CHIPS,
         why="Each line is one burst of the copy; the stride of the last dimension is never looked at.",
         mend="Copy such elements line by line, or as a view with that dimension outside.",
     )  # fmt: skip
@@ -459,7 +459,7 @@ class TMov:
         refuse("L007", "dst and src have one shape", _same_tile_shape, breaks=_with_other_shape, profiles=("a2a3",),
                mend="Declare both tiles with the same rows and columns."),
         same_valid_shape("dst", "src", profiles=("cpu",)),
-        finding("TMOV-1", "dst and src have one valid shape (TMOV)", _other_valid, breaks=_with_other_valid,
+        finding("TMOV-1", "dst and src have one valid shape", _other_valid, breaks=_with_other_valid,
                 profiles=CHIPS, severity=Severity.WARNING, why="The library takes the smaller of both.",
                 mend="Give both tiles the same valid region."),
     )  # fmt: skip
