@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -94,6 +95,7 @@ def _newest_versioned(family: str, search: str) -> str | None:
     return versions[max(versions)] if versions else None
 
 
+@cache
 def _describe(command: tuple[str, ...]) -> Compiler | None:
     """Ask the command for its version; None if it does not run."""
     try:
