@@ -31,7 +31,21 @@ def pages() -> dict[str, str]:
             "behind the operands are not shown.\n"
         )
         written[f"{level}.md"] = f"{head}\n{body}\n"
-    return written | {"codes.md": codes()}
+    return written | {"codes.md": codes(), "README.md": index()}
+
+
+def index() -> str:
+    """Every instruction in one line, by level."""
+    lines = ["# Reference", "", "Made by `docs/make_reference.py`; `ascsim isa` prints the same list.", ""]
+    lines += ["[Diagnostic codes](codes.md) have a page of their own.", ""]
+    for level, title in LEVELS.items():
+        lines += [f"## [{title}]({level}.md)", "", "| instruction | profiles | what it does |", "| --- | --- | --- |"]
+        for row in reference.index(REGISTRY):
+            if row["level"] == level:
+                summary = row["summary"].replace("|", "\\|").replace("``", "`")
+                lines.append(f"| `{row['title']}` | {row['profiles']} | {summary} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def codes() -> str:

@@ -236,7 +236,7 @@ def variant_types(pointers: Sequence[Operand], variants: Sequence[dict[str, DTyp
                     yield SimpleNamespace(**{**vars(call), operand.name: pointer})
 
     said_of = ", ".join(o.name for o in typed)
-    sentence = f"{said_of} have the element types of one form" if typed else "addresses of any type"
+    sentence = f"the element types of {said_of} are among those listed" if typed else "addresses of any type"
     return Rule("L002", sentence, test, breaks=breaks, mend="Cast the pointer, or use another element type.")
 
 
