@@ -33,7 +33,9 @@ def main() -> None:
         order = np.argsort(-values.reshape(rows, -1, 32), axis=-1, kind="stable")
         base = np.arange(cols // 32)[None, :, None] * 32
         assert np.array_equal(pairs[..., 1], order + base), "indices"
-        assert np.array_equal(pairs[..., 0].view(np.float32), np.take_along_axis(values.reshape(rows, -1, 32), order, -1))
+        assert np.array_equal(
+            pairs[..., 0].view(np.float32), np.take_along_axis(values.reshape(rows, -1, 32), order, -1)
+        )
         print(f"{arch}: sorted, indices right")
 
 

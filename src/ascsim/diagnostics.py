@@ -71,9 +71,7 @@ class Diagnostic:
     @staticmethod
     def from_dict(data: dict) -> Diagnostic:
         """The inverse of :meth:`as_dict`."""
-        places = tuple(
-            Place(p["what"], Site(**p["site"]) if p.get("site") else None) for p in data.get("places", ())
-        )
+        places = tuple(Place(p["what"], Site(**p["site"]) if p.get("site") else None) for p in data.get("places", ()))
         return Diagnostic(
             code=data["code"],
             severity=Severity(data["severity"]),

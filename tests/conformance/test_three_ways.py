@@ -119,10 +119,16 @@ def pto_text(case: Case) -> str:
 
     for t in case.inputs:
         lines.append(f"    pto.tload ins(%{t.name}_p : {part_type(t)}) outs(%{t.name}_t : {tile_type(t)})")
-    lines += ["    pto.set_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]", "    pto.wait_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]"]
+    lines += [
+        "    pto.set_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]",
+        "    pto.wait_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]",
+    ]
     types = {f"T_{t.name}": tile_type(t) for t in case.tiles}
     lines.append("    " + case.pto.format(**types, **{t.name: f"%{t.name}_t" for t in case.tiles}))
-    lines += ["    pto.set_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]", "    pto.wait_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]"]
+    lines += [
+        "    pto.set_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]",
+        "    pto.wait_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]",
+    ]
     for t in case.outputs:
         lines.append(f"    pto.tstore ins(%{t.name}_t : {tile_type(t)}) outs(%{t.name}_p : {part_type(t)})")
     arguments = ", ".join(f"%{t.name}: !pto.ptr<{t.dtype.asm_names[0]}>" for t in named)

@@ -36,16 +36,17 @@ func.func @k(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>) {
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
   %c64 = arith.constant 64 : index
-  %v = pto.make_tensor_view %x, shape = [%c4, %c64], strides = [%c64, %c1] : !pto.tensor_view<4x64xf32>
-  %w = pto.make_tensor_view %y, shape = [%c4, %c64], strides = [%c64, %c1] : !pto.tensor_view<4x64xf32>
-  %p = pto.partition_view %v, offsets = [%c0, %c0], sizes = [%c4, %c64] : !pto.tensor_view<4x64xf32> -> !pto.partition_tensor_view<4x64xf32>
-  %q = pto.partition_view %w, offsets = [%c0, %c0], sizes = [%c4, %c64] : !pto.tensor_view<4x64xf32> -> !pto.partition_tensor_view<4x64xf32>
-  %a = pto.tload %p : !pto.partition_tensor_view<4x64xf32> -> !pto.tile<4x64xf32>
+  %v = pto.make_tensor_view %x, shape = [%c4, %c64], strides = [%c64, %c1] : !VIEW
+  %w = pto.make_tensor_view %y, shape = [%c4, %c64], strides = [%c64, %c1] : !VIEW
+  %p = pto.partition_view %v, offsets = [%c0, %c0], sizes = [%c4, %c64] : !VIEW -> !PART
+  %q = pto.partition_view %w, offsets = [%c0, %c0], sizes = [%c4, %c64] : !VIEW -> !PART
+  %a = pto.tload %p : !PART -> !pto.tile<4x64xf32>
   %b = pto.tneg %a : !pto.tile<4x64xf32> -> !pto.tile<4x64xf32>
-  pto.tstore %b, %q : (!pto.tile<4x64xf32>, !pto.partition_tensor_view<4x64xf32>) -> ()
+  pto.tstore %b, %q : (!pto.tile<4x64xf32>, !PART) -> ()
   return
 }
 '''
+text = text.replace("!VIEW", "!pto.tensor_view<4x64xf32>").replace("!PART", "!pto.partition_tensor_view<4x64xf32>")
 loads(text, "k.pto").kernel().run(load("a2a3"), 1, {"x": x, "y": y})
 assert np.array_equal(y, -x)
 assert "Negate a tile" in reference.page(REGISTRY.find("TNEG")[0])

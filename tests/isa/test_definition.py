@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from harness import Bench
 
 from ascsim import profiles
 from ascsim.diagnostics import Refused
 from ascsim.isa import REGISTRY
 from ascsim.isa.definition import lanes_in, scalar_cell, scalar_of, store_lanes
 from ascsim.machine.dtypes import DTYPES, bf16, f16, f32
+from harness import Bench
 
 
 @pytest.mark.parametrize("name", ["TSORT32", "tsort32", "pto.tsort32"])

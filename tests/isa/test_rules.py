@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import pytest
-from harness import Bench
 
 from ascsim import profiles
 from ascsim.diagnostics import CATALOGUE, Refused, Severity
@@ -12,6 +11,7 @@ from ascsim.isa.definition import In, Out, Scalar, TileInstruction
 from ascsim.machine.dtypes import f16, f32, i32
 from ascsim.machine.operands import Tile
 from ascsim.machine.words import Pipe, Space
+from harness import Bench
 
 A2A3 = profiles.load("a2a3")
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from harness import Bench
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from ascsim.machine.dtypes import i32, u8
 from ascsim.machine.operands import Pointer
 from ascsim.machine.trace import Kind, Mode
 from ascsim.machine.words import Pipe, Space
+from harness import Bench
 
 COPY = MemoryInstruction(
     "test_copy", semantics=lambda src, n: src, extent=lambda call: {"dst": Bytes(call.n), "src": Bytes(call.n)},
@@ -109,7 +109,9 @@ def test_grouped_rows_equal_the_loop(rows, length, dst, src, tmp, dst_stride, sr
     grouped.machine._run_group(grouped.core, _PlannedGroup(Group(steps, private=(Space.UB, tmp, length))), 1, -1)
     for row in range(rows):
         for step in steps:
-            args = tuple(a._replace(offset=a.offset + row * s) if s else a for a, s in zip(step.args, step.strides))
+            args = tuple(
+                a._replace(offset=a.offset + row * s) if s else a for a, s in zip(step.args, step.strides, strict=True)
+            )
             looped.machine.issue(looped.core, step.instruction, args, 1)
     assert np.array_equal(grouped.memory()[:1024], looped.memory()[:1024])
 

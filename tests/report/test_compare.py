@@ -1,6 +1,7 @@
 """Golden comparison: what differs is counted and placed, and nothing is forgiven that was not asked for."""
 
 import numpy as np
+
 from ascsim.report.compare import compare
 
 

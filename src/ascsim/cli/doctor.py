@@ -45,7 +45,9 @@ def command(as_json: bool) -> int:
         click.echo(json.dumps(report, indent=2))
         return 1 if trouble else 0
     click.echo(f"ascsim {__version__} on Python {report['python']}, {report['platform']}")
-    click.echo(f"C++ compiler  {compiler['version']} ({compiler['command']})" if compiler else f"C++ compiler  {trouble}")
+    click.echo(
+        f"C++ compiler  {compiler['version']} ({compiler['command']})" if compiler else f"C++ compiler  {trouble}"
+    )
     click.echo(f"cache         {report['cache']}")
     click.echo(f"instructions  {report['instructions']}")
     for profile in profiles.profiles():

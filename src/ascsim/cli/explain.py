@@ -37,7 +37,9 @@ def command(code: str | None, as_json: bool) -> None:
         hint = f" Near are {', '.join(near)}." if near else ""
         raise UserError(f"there is no diagnostic code {code!r}.{hint} `ascsim explain` lists all.")
     if as_json:
-        click.echo(json.dumps({"code": entry.code, "severity": entry.severity, "title": entry.title, "text": entry.text}))
+        click.echo(
+            json.dumps({"code": entry.code, "severity": entry.severity, "title": entry.title, "text": entry.text})
+        )
         return
     click.echo(f"{entry.code} ({entry.severity}): {entry.title}\n")
     click.echo(click.wrap_text(entry.text, 96, preserve_paragraphs=True))

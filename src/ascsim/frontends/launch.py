@@ -99,7 +99,6 @@ class Launch:
     placement: Placement
 
 
-
 _running = threading.local()
 
 
@@ -115,7 +114,9 @@ def current_launch() -> Launch:
     return launch
 
 
-def place_arguments(arguments: dict[str, Any], sink: MemorySink) -> tuple[Memory, dict[str, Any], dict[str, np.ndarray]]:
+def place_arguments(
+    arguments: dict[str, Any], sink: MemorySink
+) -> tuple[Memory, dict[str, Any], dict[str, np.ndarray]]:
     """Lay arrays out in a fresh global memory, with red zones between; scalars pass through. One array given twice is
     one block.
 

@@ -71,9 +71,7 @@ def _written_names(bound: d.BoundRegisterInstruction) -> list[str]:
 def _inputs(bound: d.BoundRegisterInstruction) -> list[d.Operand]:
     offset = bound.memory.offset if bound.memory else ""
     return [
-        o
-        for o in bound.definition.inputs
-        if o.name != offset and not (_stores(bound) and o.sort is d.Sort.POINTER)
+        o for o in bound.definition.inputs if o.name != offset and not (_stores(bound) and o.sort is d.Sort.POINTER)
     ]
 
 
@@ -282,9 +280,7 @@ def _loops(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
             kind = np.dtype(bool) if operand.lane_mask else _raw(bound, operand)
             program.put(_lane_put(bound, operand, program.text(result, kind)), lanes)
     lines = program.lines()
-    arrays = [
-        _array(f"a_{n}", n, _raw(bound, _operand(bound, n)), buffer_bytes(bound, n)) for n in parameters(bound)
-    ]
+    arrays = [_array(f"a_{n}", n, _raw(bound, _operand(bound, n)), buffer_bytes(bound, n)) for n in parameters(bound)]
     buffers = [
         _array(name, f"stack({count * kind.itemsize})", kind, count * kind.itemsize)
         for name, kind, count in program.buffers()

@@ -91,37 +91,37 @@ class Operand:
         return self.role is not Role.OUT or self.sort not in (Sort.VREG, Sort.MREG)
 
 
-def Out(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:  # noqa: N802
+def Out(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:
     """An operand that is written."""
     return Operand(name, Role.OUT, sort, dtype, **more)
 
 
-def In(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:  # noqa: N802
+def In(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:
     """An operand that is read."""
     return Operand(name, Role.IN, sort, dtype, **more)
 
 
-def InOut(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:  # noqa: N802
+def InOut(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:
     """An operand that is read and written."""
     return Operand(name, Role.INOUT, sort, dtype, **more)
 
 
-def Scratch(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:  # noqa: N802
+def Scratch(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:
     """Working space of the instruction, its content undefined afterwards."""
     return Operand(name, Role.SCRATCH, sort, dtype, **more)
 
 
-def Scalar(name: str, dtype: DType | str, **more: Any) -> Operand:  # noqa: N802
+def Scalar(name: str, dtype: DType | str, **more: Any) -> Operand:
     """A number."""
     return Operand(name, Role.IN, Sort.SCALAR, dtype, **more)
 
 
-def Choice(name: str, enum: type, **more: Any) -> Operand:  # noqa: N802
+def Choice(name: str, enum: type, **more: Any) -> Operand:
     """A value of an enumeration, or a small integer."""
     return Operand(name, Role.IN, Sort.ENUM, None, enum=enum, **more)
 
 
-def LaneMask(name: str = "mask", of: str = "T") -> Operand:  # noqa: N802
+def LaneMask(name: str = "mask", of: str = "T") -> Operand:
     """A mask register that says which lanes of type ``of`` are active."""
     return Operand(name, Role.IN, Sort.MREG, lane_mask=of, doc="which lanes are active")
 
@@ -406,9 +406,7 @@ class TileInstruction(Definition):
 
     def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> Any:
         """Results for the written operands, in operand order. Default: ``semantics(*arrays, *scalars)``."""
-        scalars = [
-            getattr(call, o.name) for o in self.inputs if o.sort in (Sort.SCALAR, Sort.ENUM)
-        ]
+        scalars = [getattr(call, o.name) for o in self.inputs if o.sort in (Sort.SCALAR, Sort.ENUM)]
         return type(self).semantics(*arrays, *scalars)
 
 
@@ -882,7 +880,7 @@ class Registry:
         bare = name.removeprefix("pto.")
         found: list[Definition] = []
         for table in (self.by_cpp, self.by_name, self.by_asm):
-            found += [d for d in (*table.get(name, ()), *table.get(bare, ()), *table.get(bare.lower(), ()))]
+            found += (*table.get(name, ()), *table.get(bare, ()), *table.get(bare.lower(), ()))
         unique = list(dict.fromkeys(found))
         if profile is not None:
             unique.sort(key=lambda d: profile.name not in d.profiles)

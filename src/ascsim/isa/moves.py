@@ -28,9 +28,7 @@ def _numbers(arguments: Sequence[Argument]) -> list[np.ndarray]:
     """The number of each live bit: one (nbytes, live) array an argument, from 0 on."""
     ends = np.cumsum([a.nbytes * a.live for a in arguments])
     sizes = [a.nbytes * a.live for a in arguments]
-    return [
-        np.arange(end - size, end).reshape(-1, a.live) for end, size, a in zip(ends, sizes, arguments, strict=True)
-    ]
+    return [np.arange(end - size, end).reshape(-1, a.live) for end, size, a in zip(ends, sizes, arguments, strict=True)]
 
 
 def sources(function: Callable[..., object], arguments: Sequence[Argument]) -> tuple[np.ndarray, ...]:

@@ -338,7 +338,19 @@ class Machine:
         accesses = plan.accesses
         return self.sink.append(
             pack_row(
-                core.index, pipe, kind, number, len(accesses) // ACCESS.itemsize, pipe2, parent, arg, site, work, self.site_flags, 0, 0
+                core.index,
+                pipe,
+                kind,
+                number,
+                len(accesses) // ACCESS.itemsize,
+                pipe2,
+                parent,
+                arg,
+                site,
+                work,
+                self.site_flags,
+                0,
+                0,
             ),
             accesses,
         )
@@ -407,9 +419,7 @@ def _object_note(value: Tile | GlobalTensor | Pointer) -> dict[str, Any]:
     return note
 
 
-def _split(
-    start: int, dims: tuple[tuple[int, int], ...]
-) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
+def _split(start: int, dims: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
     """(start, at most three dims) pieces that together are ``dims``."""
     if len(dims) <= 3:
         yield start, dims

@@ -79,9 +79,7 @@ def _make() -> dict[str, DType]:
 
 DTYPES: dict[str, DType] = _make()
 BY_CODE: dict[int, DType] = {d.code: d for d in DTYPES.values()}
-_BY_ANY_NAME: dict[str, DType] = {
-    alias: d for d in DTYPES.values() for alias in (d.name, *d.c_names, *d.asm_names)
-}
+_BY_ANY_NAME: dict[str, DType] = {alias: d for d in DTYPES.values() for alias in (d.name, *d.c_names, *d.asm_names)}
 _BY_NUMPY: dict[np.dtype, DType] = {}
 for _d in DTYPES.values():
     _BY_NUMPY.setdefault(_d.numpy, _d)

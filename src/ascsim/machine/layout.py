@@ -51,6 +51,4 @@ def byte_offset(
     """The byte, from the tile's base, where element (``row``, ``col``) begins."""
     box_rows, box_cols = box_shape(slayout, fractal, size)
     down, across, inner_row, inner_col = element_strides(blayout, slayout, fractal, size, rows, cols)
-    return (
-        row // box_rows * down + col // box_cols * across + row % box_rows * inner_row + col % box_cols * inner_col
-    )
+    return row // box_rows * down + col // box_cols * across + row % box_rows * inner_row + col % box_cols * inner_col

@@ -266,7 +266,8 @@ class FileSink(MemorySink):
         super().__init__()
         directory.mkdir(parents=True, exist_ok=True)
         self._files: dict[str, BinaryIO] = {
-            name: (directory / name).open("wb") for name in ("rows.bin", "accesses.bin", "masks.bin", "shapes.bin", "notes.jsonl")
+            name: (directory / name).open("wb")
+            for name in ("rows.bin", "accesses.bin", "masks.bin", "shapes.bin", "notes.jsonl")
         }
         self._n_rows = 0
         self._n_masks = 0

@@ -33,7 +33,10 @@ class Comparison:
         if self.ok:
             return [f"golden {self.name}: all {self.total} elements agree ({rule})"]
         head = f"golden {self.name}: {self.differ} of {self.total} elements differ ({rule}; largest difference {self.worst:g})"
-        return [head, *(f"  [{', '.join(map(str, at))}] is {got!s}, should be {want!s}" for at, got, want in self.first)]
+        return [
+            head,
+            *(f"  [{', '.join(map(str, at))}] is {got!s}, should be {want!s}" for at, got, want in self.first),
+        ]
 
 
 def compare(

@@ -207,7 +207,9 @@ def test_the_types_choose_among_forms_of_one_size() -> None:
     text = "%x = pto.vturn %v : !pto.vreg<64xf32> -> !pto.vreg<128xT>"
     for form, to in zip(forms, ("f16", "bf16"), strict=True):
         assert match(call_of(text.replace("T", to)), isa.registry(*forms), "a5").definition is form
-    with pytest.raises(UserError, match=r"pto.vturn of f32 to i16 is not implemented; it is for f32 to f16; f32 to bf16"):
+    with pytest.raises(
+        UserError, match=r"pto.vturn of f32 to i16 is not implemented; it is for f32 to f16; f32 to bf16"
+    ):
         match(call_of(text.replace("T", "i16")), isa.registry(*forms), "a5")
 
 

@@ -47,9 +47,7 @@ def test_every_type_shape_and_stride(profile: str, kind: str, data: st.DataObjec
     bench.memory()[:] = np.random.default_rng(data.draw(st.integers(0, 99))).integers(0, 256, bench.memory().size)
     before = bench.memory().copy()
     rows, columns = data.draw(st.integers(0, 4)), 2 * data.draw(st.integers(0, 50))
-    tiles = [
-        bench.tile(kind, 4, 128 + 32 * data.draw(st.integers(0, 2)), valid=(rows, columns)) for _ in range(6)
-    ]
+    tiles = [bench.tile(kind, 4, 128 + 32 * data.draw(st.integers(0, 2)), valid=(rows, columns)) for _ in range(6)]
     dst0, dst1, src0, src1, back0, back1 = tiles
     a, b = raw(bench, src0), raw(bench, src1)
     bench.issue("TINTERLEAVE", dst0, dst1, src0, src1)

@@ -127,8 +127,7 @@ def test_by_hand_in_half(profile: str) -> None:
 
 
 BITS = {
-    kind: st.integers(0, (1 << (8 * size)) - 1)
-    | st.sampled_from([0, 1 << (8 * size - 1), NEGATIVE_NAN[size]])
+    kind: st.integers(0, (1 << (8 * size)) - 1) | st.sampled_from([0, 1 << (8 * size - 1), NEGATIVE_NAN[size]])
     for kind, size in SIZE.items()
 }
 

@@ -102,7 +102,9 @@ def tile(
     Raises:
         Refused: it does not fit.
     """
-    made = Tile(dtype(kind), rows, cols, *(valid or (rows, cols)), NO_ADDRESS, space, blayout, slayout, fractal, pad, name)
+    made = Tile(
+        dtype(kind), rows, cols, *(valid or (rows, cols)), NO_ADDRESS, space, blayout, slayout, fractal, pad, name
+    )
     return current_launch().placement.place(made) if at is None else made.at(at)
 
 
@@ -200,5 +202,5 @@ def _named(value: Any, frame: Any) -> Any:
 @functools.cache
 def function(name: str) -> Function | None:
     """The instruction function of that name, or None."""
-    found = [d for d in REGISTRY.find(name)]
+    found = REGISTRY.find(name)
     return Function(name, found) if found else None

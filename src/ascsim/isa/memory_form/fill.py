@@ -78,9 +78,7 @@ def masked_repeats(state: CoreState, repeats: int, size: int) -> Iterator[tuple[
         yield 0, repeats, bits[:lanes]
 
 
-def masked_bytes(
-    state: CoreState, repeats: int, size: int, block_stride: int, repeat_stride: int
-) -> list[Bytes]:
+def masked_bytes(state: CoreState, repeats: int, size: int, block_stride: int, repeat_stride: int) -> list[Bytes]:
     """The bytes of an operand that a masked call works on; strides in 32-byte blocks."""
     found = []
     for first, count, lanes in masked_repeats(state, repeats, size):

@@ -95,7 +95,7 @@ register_instruction(
 
 # Comparison
 
-_NAN = "No comparison with a NaN holds but \"not equal\" (the pages of the scalar forms)."
+_NAN = 'No comparison with a NaN holds but "not equal" (the pages of the scalar forms).'
 _COMPARISONS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("lt", "less than", arithmetic.less),
     ("le", "at most", arithmetic.less_equal),

@@ -133,7 +133,6 @@ class TInterleave:
         "pto-isa include/pto/npu/a5/TInterleave.hpp, include/pto/cpu/TInterleave.hpp",
     )
 
-
     def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
         """The valid region of dst0 of each."""
         return _four_regions(call, call.dst0.valid_cols)
