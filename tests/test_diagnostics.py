@@ -17,9 +17,7 @@ def test_equal_findings_are_counted_in_the_order_of_their_first():
     assert fold_equal([ONE, TWO, ONE, ONE.counted(1)]) == [ONE.counted(3), TWO]
 
 
-@pytest.mark.parametrize(
-    ("site", "text"), [(Site("a"), "a"), (Site("a", 3), "a:3"), (Site("a", 3, 4), "a:3:4")]
-)
+@pytest.mark.parametrize(("site", "text"), [(Site("a"), "a"), (Site("a", 3), "a:3"), (Site("a", 3, 4), "a:3:4")])
 def test_sites_read_like_a_compilers(site, text):
     assert str(site) == text
 
