@@ -145,7 +145,7 @@ def whole_size(*, severity: Severity, code: str, why: str) -> Rule:
 
     return finding(
         code, "size is a multiple of 32 bytes", test, breaks=breaks, severity=severity, why=why,
-        mend="Round the size up to whole blocks, or use the _align form.",
+        mend="Round the size up to whole blocks, or use the _align form with n_burst and len_burst, which takes any length.",
     )  # fmt: skip
 
 
