@@ -51,6 +51,13 @@ def test_faults_of_the_input_are_one_paragraph(arguments, status, words, tmp_pat
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_a_fault_of_the_input_is_json_too():
+    done = ascsim("run", "nowhere.asc", "--json")
+    report = json.loads(done.stdout)
+    assert (report["ok"], report["status"]) == (False, done.returncode)
+    assert "nowhere.asc" in report["error"]
+
+
 def test_explain_prints_the_catalogue_and_a_page():
     assert "L010" in ascsim("explain").stdout
     page = ascsim("explain", "l010").stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 
 import click
@@ -59,6 +60,8 @@ def main() -> None:
         click.echo("ascsim: stopped", err=True)
         sys.exit(130)
     except UserError as error:
+        if "--json" in sys.argv[1:]:
+            click.echo(json.dumps({"ok": False, "status": error.status, "error": str(error)}))
         click.echo(f"ascsim: error: {error}", err=True)
         sys.exit(error.status)
     sys.exit(status if isinstance(status, int) else 0)
