@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from types import SimpleNamespace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -915,62 +915,51 @@ def tile_instruction(
     return make
 
 
+AnyDefinition = TypeVar("AnyDefinition", bound=Definition)
+
+
+def _registering(
+    kind: type[AnyDefinition], holds: str, name: str, asm: Sequence[Asm] | None, doc: str, record: dict[str, Any]
+) -> Callable[[Callable[..., Any]], AnyDefinition]:
+    """A function decorator: the function, as the record's ``holds``, makes a registered instruction of that kind."""
+
+    def make(function: Callable[..., Any]) -> AnyDefinition:
+        spellings = (Asm(name),) if asm is None else asm
+        fields: dict[str, Any] = {**record, holds: function}
+        made = kind(name, asm=spellings, doc=doc or function.__doc__ or "", **fields)
+        REGISTRY.add(made)
+        return made
+
+    return make
+
+
 def register_instruction(
-    name: str, *, cpp: str = "", variants: Sequence[dict[str, DType]] = ({},), profiles: Sequence[str] = A5,
+    name: str, *, variants: Sequence[dict[str, DType]] = ({},), profiles: Sequence[str] = A5,
     asm: Sequence[Asm] | None = None, doc: str = "", **record: Any,
 ) -> Callable[[Callable[..., Any]], RegisterInstruction]:  # fmt: skip
     """Function decorator: the function is the semantics of a registered :class:`RegisterInstruction`."""
-
-    def make(semantics: Callable[..., Any]) -> RegisterInstruction:
-        made = RegisterInstruction(
-            name, cpp=cpp, semantics=semantics, variants=variants, profiles=profiles, doc=doc or semantics.__doc__ or "",
-            asm=(Asm(name),) if asm is None else asm, **record,
-        )  # fmt: skip
-        REGISTRY.add(made)
-        return made
-
-    return make
+    record |= {"variants": variants, "profiles": profiles}
+    return _registering(RegisterInstruction, "semantics", name, asm, doc, record)
 
 
 def memory_instruction(
-    name: str, *, cpp: str = "", variants: Sequence[dict[str, DType]] = ({},), profiles: Sequence[str] = CHIPS,
+    name: str, *, variants: Sequence[dict[str, DType]] = ({},), profiles: Sequence[str] = CHIPS,
     asm: Sequence[Asm] | None = None, doc: str = "", **record: Any,
 ) -> Callable[[Callable[..., Any]], MemoryInstruction]:  # fmt: skip
     """Function decorator: the function is the semantics of a registered :class:`MemoryInstruction`."""
-
-    def make(semantics: Callable[..., Any]) -> MemoryInstruction:
-        made = MemoryInstruction(
-            name, cpp=cpp, semantics=semantics, variants=variants, profiles=profiles, doc=doc or semantics.__doc__ or "",
-            asm=(Asm(name),) if asm is None else asm, **record,
-        )  # fmt: skip
-        REGISTRY.add(made)
-        return made
-
-    return make
+    record |= {"variants": variants, "profiles": profiles}
+    return _registering(MemoryInstruction, "semantics", name, asm, doc, record)
 
 
 def plain_instruction(
-    name: str, *, cpp: str = "", profiles: Sequence[str] = ALL_PROFILES, asm: Sequence[Asm] | None = None,
-    operands: Sequence[Operand] = (), pipe: Pipe = Pipe.S, doc: str = "", **record: Any,
+    name: str, *, operands: Sequence[Operand] = (), pipe: Pipe = Pipe.S, profiles: Sequence[str] = ALL_PROFILES,
+    asm: Sequence[Asm] | None = None, doc: str = "", **record: Any,
 ) -> Callable[[Callable[..., Any]], PlainInstruction]:  # fmt: skip
     """Function decorator: the function is the effect of a registered :class:`PlainInstruction`."""
-
-    def make(effect: Callable[..., Any]) -> PlainInstruction:
-        made = PlainInstruction(
-            name, cpp=cpp, effect=effect, profiles=profiles, operands=operands, pipe=pipe,
-            doc=doc or effect.__doc__ or "", asm=(Asm(name),) if asm is None else asm, **record,
-        )  # fmt: skip
-        REGISTRY.add(made)
-        return made
-
-    return make
+    record |= {"operands": operands, "pipe": pipe, "profiles": profiles}
+    return _registering(PlainInstruction, "effect", name, asm, doc, record)
 
 
 def types_of(*names: str) -> tuple[dict[str, DType], ...]:
     """Variants with one type variable ``T``: ``types_of("f16", "f32")``."""
     return tuple({"T": DTYPES[name]} for name in names)
-
-
-def with_operand(call: SimpleNamespace, name: str, **changes: Any) -> SimpleNamespace:
-    """The call with one operand changed: what tests use to break a rule."""
-    return SimpleNamespace(**{**vars(call), name: replace(getattr(call, name), **changes)})
