@@ -106,7 +106,7 @@ class Bench:
     def accesses(self, row: int = 0) -> np.ndarray:
         """The accesses of a row of the trace."""
         trace = self.trace()
-        return trace.accesses[trace.row_of_access == row]
+        return trace.accesses[trace.first_access[row] : trace.first_access[row + 1]]
 
     def traced(self, mode: Mode, space: Space = Space.UB) -> np.ndarray:
         """Which bytes of a memory (bool, guard included) the trace says are read, or written."""

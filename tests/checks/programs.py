@@ -35,9 +35,9 @@ def accesses(draw: st.DrawFn) -> Access:
 
 @st.composite
 def instructions(draw: st.DrawFn) -> Op:
-    """An instruction with a few operands."""
-    pipe = draw(st.sampled_from(PIPES))
-    return Op(INSTRUCTION, pipe, accesses=tuple(draw(st.lists(accesses(), min_size=1, max_size=3))))
+    """An instruction with a few operands, or with none in memory; many on V, so that it often has several in a row."""
+    pipe = draw(st.sampled_from((*PIPES, Pipe.V, Pipe.V, Pipe.V, Pipe.V)))
+    return Op(INSTRUCTION, pipe, accesses=tuple(draw(st.lists(accesses(), min_size=0, max_size=3))))
 
 
 @st.composite
@@ -61,6 +61,17 @@ def programs(draw: st.DrawFn, size: int = 16) -> list[Op]:
             flag = pending.pop(draw(st.integers(0, len(pending) - 1)))
             ops.append(Op(WAIT, *flag))
     return [*ops, *(Op(WAIT, *flag) for flag in pending)]
+
+
+@st.composite
+def crowded(draw: st.DrawFn, size: int = 24) -> list[Op]:
+    """Two pipes and a barrier now and then, all in one block of UB: what conflicts is often not what came last."""
+    words = st.integers(0, 3).map(lambda n: (("space", Space.UB), ("start", 1024 + 8 * n), ("length", 8)))
+    touches = st.lists(st.builds(Access, words, st.booleans()), max_size=1).map(tuple)
+    pipes = st.sampled_from((Pipe.V, Pipe.V, Pipe.MTE2))
+    instruction = st.builds(lambda pipe, accesses: Op(INSTRUCTION, pipe, accesses=accesses), pipes, touches)
+    barrier = st.just(Op(BARRIER, Pipe.MTE2))
+    return draw(st.lists(st.one_of(*[instruction] * 5, barrier), min_size=2, max_size=size))
 
 
 def synchronised(ops: list[Op], ordered: frozenset[str]) -> list[Op]:

@@ -154,9 +154,7 @@ def test_reserved_bytes_of_the_a5() -> None:
     builder.op(V, "TADD", [{"start": capacity - 8192 - 32, "length": 64}], line=9)
     found = only(builder, "a5")
     assert (found.code, found.severity) == ("B003", Severity.WARNING)
-    assert found.headline == (
-        "read of 32 bytes at UB 0x3e000, in the 8192 bytes at the top of UB that are reserved"
-    )
+    assert found.headline == ("read of 32 bytes at UB 0x3e000, in the 8192 bytes at the top of UB that are reserved")
 
 
 def test_outside_is_not_reserved_too() -> None:

@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ascsim import profiles
 from ascsim.checks import clocks
-from ascsim.checks.races import _listed, hazards
+from ascsim.checks.context import listed
+from ascsim.checks.races import hazards
 from ascsim.machine.words import Pipe, Space
 from checks.builder import MTE2, MTE3, Builder, S, V
-from checks.programs import accesses, build, programs, synchronised
+from checks.programs import accesses, build, crowded, programs, synchronised
 from checks.reference import Access, Op, Reference
 
 NAMES = {clocks.RAW: "RAW", clocks.WAR: "WAR", clocks.WAW: "WAW"}
@@ -22,15 +24,23 @@ def found(builder: Builder, profile: str, repair: bool = True, compile: bool = F
     """(kind, later row, earlier row) of the hits, in the order in which they were found."""
     context = builder.context(profile, compile)
     hits = hazards(context, repair)
-    owner = context.trace.row_of_access
     entries = hits.table[: hits.tally[0]]
-    return [(NAMES[int(e["kind"])], int(owner[e["later"]]), int(owner[e["earlier"]])) for e in entries]
+    later, earlier = (context.trace.rows_of(entries[side]).tolist() for side in ("later", "earlier"))
+    return list(zip((NAMES[int(kind)] for kind in entries["kind"]), later, earlier, strict=True))
 
 
 @pytest.mark.parametrize("profile", profiles.NAMES)
 @settings(max_examples=100, deadline=None)
 @given(ops=programs())
 def test_agrees_with_the_reference(profile: str, ops: list[Op]) -> None:
+    wanted = Reference(ops, profiles.load(profile).ordered_pipes).newest()
+    assert set(found(build(ops), profile, repair=False)) == wanted
+
+
+@pytest.mark.parametrize("profile", ["a2a3", "a5"])
+@settings(max_examples=200, deadline=None)
+@given(ops=crowded())
+def test_agrees_with_the_reference_in_a_crowd(profile: str, ops: list[Op]) -> None:
     wanted = Reference(ops, profiles.load(profile).ordered_pipes).newest()
     assert set(found(build(ops), profile, repair=False)) == wanted
 
@@ -57,8 +67,8 @@ def test_enough_synchronisation_is_silent(profile: str, ops: list[Op]) -> None:
     assert found(build(safe), profile) == []
 
 
-@settings(max_examples=60, deadline=None)
-@given(ops=programs(size=24))
+@settings(max_examples=80, deadline=None)
+@given(ops=st.one_of(programs(size=24), crowded()))
 def test_compiled_and_plain_agree(ops: list[Op]) -> None:
     for repair in (True, False):
         assert found(build(ops), "a2a3", repair, compile=True) == found(build(ops), "a2a3", repair)
@@ -78,7 +88,7 @@ def test_share_a_byte(a: Access, b: Access) -> None:
     builder = Builder()
     builder.op(V, "op", [fields, other])
     trace = builder.trace()
-    (first, second), shapes = _listed(trace.accesses), _listed(trace.shapes)
+    (first, second), shapes = listed(trace.accesses), listed(trace.shapes)
     shares = bool(Access(tuple(fields.items()), False).bytes & Access(tuple(other.items()), False).bytes)
     assert clocks.share_a_byte(first, second, shapes, trace.masks) == shares
     assert clocks.share_a_byte(second, first, shapes, trace.masks) == shares
@@ -171,6 +181,17 @@ def test_an_older_conflict_is_not_hidden_by_a_newer_access_to_the_block() -> Non
     builder.op(MTE2, "new", writes=[{"start": 8, "length": 8}])
     builder.op(V, "add", [{"start": 0, "length": 8}])
     assert found(builder, "a2a3") == [("RAW", 2, 0)]
+
+
+def test_rows_without_operands_hide_nothing() -> None:
+    builder = Builder()
+    builder.op(V, "old", writes=[{"start": 0, "length": 8}])
+    builder.op(MTE2, "load", writes=[1024])
+    builder.op(V, "nothing")
+    builder.op(V, "new", writes=[{"start": 8, "length": 8}])
+    builder.op(MTE3, "store", [{"start": 0, "length": 8}])
+    for profile in ("a2a3", "a5"):
+        assert found(builder, profile) == [("RAW", 4, 0)]
 
 
 def test_a_masked_store_touches_its_bytes_only() -> None:

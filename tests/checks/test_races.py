@@ -570,5 +570,3 @@ def test_a_barrier_on_all_pipes_ends_every_race() -> None:
         twin.op(pipe, "op", reads, writes)
         twin.barrier(ALL)
     assert twin.run() == []
-
-

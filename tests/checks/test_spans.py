@@ -59,9 +59,7 @@ def test_merged_and_common(a: list[tuple[int, int]], b: list[tuple[int, int]]) -
 
 
 @settings(max_examples=200, deadline=None)
-@given(
-    spans=st.lists(st.tuples(st.integers(0, 2), st.integers(-30, 60), st.integers(1, 12)), min_size=1, max_size=12)
-)
+@given(spans=st.lists(st.tuples(st.integers(0, 2), st.integers(-30, 60), st.integers(1, 12)), min_size=1, max_size=12))
 def test_clusters(spans: list[tuple[int, int, int]]) -> None:
     key = np.array([s[0] for s in spans])
     low = np.array([s[1] for s in spans], np.int64)

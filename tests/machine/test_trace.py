@@ -44,7 +44,21 @@ def test_accesses_belong_to_their_rows_in_order():
     sink.append(a_row(1), an_access(3))
     trace = sink.trace()
     assert trace.first_access.tolist() == [0, 2, 2, 3]
-    assert trace.row_of_access.tolist() == [0, 0, 2]
+    assert trace.rows_of(np.arange(3)).tolist() == [0, 0, 2]
+    assert trace.rows_of(2) == 2
+
+
+def test_columns_do_not_depend_on_how_many_rows_are_looked_at_together(monkeypatch):
+    cores, counts = [0, 0, 1, 1, 1, 0, 2], [1, 0, 2, 0, 0, 3, 1]
+    sink = MemorySink()
+    for core, count in zip(cores, counts, strict=True):
+        sink.append(pack_row(core, 1, core, 17, count, 0, -1, 5, 9, 2, 0, 0, 0), an_access(1) * count)
+    for size in (1, 2, 3, 100):
+        monkeypatch.setattr("ascsim.machine.trace._CHUNK", size)
+        trace = sink.trace()
+        assert trace.kind.tolist() == cores
+        assert trace.first_access.tolist() == [0, 1, 1, 3, 3, 3, 6, 7]
+        assert trace.turns.tolist() == [2, 5, 6]
 
 
 def test_a_saved_trace_loads_the_same(tmp_path):

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ascsim.checks import sweep
 from ascsim.checks.context import Context, Found
 from ascsim.checks.naming import Tiles, describe, plural, space_name, tile_bytes
-from ascsim.checks.spans import Intervals, common, extent, touched, within
+from ascsim.checks.spans import Intervals, common, extent, reaches, touched, within
 from ascsim.diagnostics import CATALOGUE, Severity
-from ascsim.machine.trace import Mode
+from ascsim.machine.trace import Mode, Trace
 from ascsim.machine.words import Space
 
-_CHUNK = 4096
-"""Accesses looked at together: their records stay in the processor's cache over all tests."""
 _FAR = np.iinfo(np.int64).max
-_ALIGNMENTS = (1 << np.arange(64, dtype=np.uint64)).astype(np.int64) - 1
 
 CATALOGUE.add(
     "B001", Severity.ERROR, "Access outside a memory",
@@ -75,7 +74,8 @@ def check(context: Context) -> Iterator[Found]:
     tiles = Tiles(context.trace)
     suspects = _suspects(context, tiles)
     faults = {note.get("row") for note in context.trace.noted("fault")}  # told when the run stopped
-    outside = [n for n in suspects.outside.tolist() if int(context.trace.row_of_access[n]) not in faults]
+    rows = context.trace.rows_of(suspects.outside)
+    outside = [n for n, row in zip(suspects.outside.tolist(), rows.tolist(), strict=True) if row not in faults]
     yield from _each(context, np.array(outside, np.int64), lambda n: _outside(context, tiles, n))
     yield from _each(context, suspects.misaligned, lambda n: _misaligned(context, tiles, n))
     yield from _each(context, suspects.beyond_tile, lambda n: _beyond_tile(context, tiles, n))
@@ -85,66 +85,37 @@ def check(context: Context) -> Iterator[Found]:
 
 
 def _suspects(context: Context, tiles: Tiles) -> _Suspects:
-    """One pass over all accesses, a chunk at a time, that lets everything ordinary go by."""
-    accesses, profile = context.trace.accesses, context.profile
+    """The accesses that :func:`ascsim.checks.sweep.find_suspects` finds."""
+    trace = context.trace
     floor, ceiling = np.zeros(256, np.int64), np.full(256, _FAR)
     floor[[Space.GM, Space.STATE]] = -_FAR
-    for name, limits in profile.spaces.items():
+    for name, limits in context.profile.spaces.items():
         if name != Space.GM.name:
             ceiling[Space[name]] = limits.capacity - limits.reserved
-    ends = _tile_ends(context) if tiles.all else None
-    by_address = _ByAddress(tiles) if tiles.all else None
-    found: tuple[list[np.ndarray], ...] = ([], [], [])
-    for at in range(0, len(accesses), _CHUNK):
-        chunk = accesses[at : at + _CHUNK]
-        space = chunk["space"]
-        misaligned = chunk["start"] & _ALIGNMENTS[chunk["align"]]
-        low, high = extent(chunk, context.trace.shapes)
-        outside = (high > ceiling[space]) | (low < floor[space])
-        for numbers, mask in zip(found, (outside, misaligned), strict=False):
-            if mask.any():
-                numbers.append(at + np.flatnonzero(mask))
-        if ends is not None and by_address is not None:
-            end = ends[chunk["object"]]
-            nameless = np.flatnonzero(end == 0)
-            end[nameless] = by_address.end(space[nameless], chunk["start"][nameless])
-            beyond = (high > end) & (chunk["mode"] == Mode.WRITE)
-            if beyond.any():
-                found[2].append(at + np.flatnonzero(beyond))
-    joined = [np.concatenate(parts) if parts else np.zeros(0, np.int64) for parts in found]
-    return _Suspects(*joined)
+    columns = (*reaches(trace.shapes), floor, ceiling, _tile_ends(trace), *_tiles_by_address(tiles))
+    found, counts = np.empty((3, len(trace.accesses)), np.int64), np.zeros(3, np.int64)
+    context.loop(sweep.find_suspects)(
+        context.tables.accesses, *(context.as_sequence(column) for column in columns), _FAR, found, counts
+    )
+    return _Suspects(*(numbers[:count].copy() for numbers, count in zip(found, counts, strict=True)))
 
 
-def _tile_ends(context: Context) -> np.ndarray:
+def _tile_ends(trace: Trace) -> np.ndarray:
     """For each object number, where its tile ends; 0 where its end must be looked up by address or is not known."""
-    ends = np.zeros(len(context.trace.objects) + 1, np.int64)
-    for number, data in enumerate(context.trace.objects, start=1):
+    ends = np.zeros(len(trace.objects) + 1, np.int64)
+    for number, data in enumerate(trace.objects, start=1):
         is_tile = data.get("type") == "tile" and data.get("address", -1) >= 0
         ends[number] = tile_bytes(data)[1] if is_tile else _FAR
     return ends
 
 
-class _ByAddress:
-    """Where the tile that holds a byte ends, for accesses that name no object; far away where none does.
-
-    Of several tiles in one place, the one that reaches farthest counts: it may be the one that is meant.
-    """
-
-    def __init__(self, tiles: Tiles) -> None:
-        self._tables: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        for space in {tile["space"] for tile in tiles.all}:
-            spans = sorted(tile_bytes(tile) for tile in tiles.all if tile["space"] == space)
-            begins, ends = (np.array(side, np.int64) for side in zip(*spans, strict=True))
-            self._tables[space] = (begins, np.maximum.accumulate(ends))
-
-    def end(self, space: np.ndarray, start: np.ndarray) -> np.ndarray:
-        ends = np.full(len(start), _FAR)
-        for number, (begins, farthest) in self._tables.items():
-            here = np.flatnonzero(space == number)
-            index = np.searchsorted(begins, start[here], side="right") - 1
-            reach = np.where(index >= 0, farthest[np.maximum(index, 0)], 0)
-            ends[here] = np.where(reach > start[here], reach, _FAR)
-        return ends
+def _tiles_by_address(tiles: Tiles) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The tiles as :func:`ascsim.checks.sweep.tile_end` wants them."""
+    spans = sorted((tile["space"], *tile_bytes(tile)) for tile in tiles.all)
+    spaces, begins, ends = np.array(spans, np.int64).reshape(-1, 3).T
+    first = np.searchsorted(spaces, np.arange(257))
+    farthest = [np.maximum.accumulate(ends[low:high]) for low, high in pairwise(first.tolist())]
+    return first, np.ascontiguousarray(begins), np.concatenate(farthest)
 
 
 def _each(context: Context, numbers: np.ndarray, tell: Callable[[int], Found | None]) -> Iterator[Found]:
@@ -152,7 +123,7 @@ def _each(context: Context, numbers: np.ndarray, tell: Callable[[int], Found | N
     if not len(numbers):
         return
     trace = context.trace
-    records, roots = trace.accesses[numbers], context.roots(trace.row_of_access[numbers])
+    records, roots = trace.accesses[numbers], context.roots(trace.rows_of(numbers))
     columns = [trace.rows[name][roots].astype(np.int64) for name in ("site", "mnemonic")]
     columns += [records[name].astype(np.int64) for name in ("mode", "operand", "object", "space")]
     _, kind = np.unique(np.stack(columns), axis=1, return_inverse=True)
@@ -169,7 +140,7 @@ def _each(context: Context, numbers: np.ndarray, tell: Callable[[int], Found | N
 
 
 def _place(context: Context, tiles: Tiles, number: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    row = int(context.trace.row_of_access[number])
+    row = int(context.trace.rows_of(number))
     name = tiles.name(number)
     return (row,), (f"{_verb(context, number)}{f' of {name}' if name else ''} by {context.name(context.root(row))}",)
 
@@ -184,7 +155,7 @@ def _key(context: Context, number: int) -> tuple[int, ...]:
 
 
 def _notes(context: Context, tiles: Tiles, number: int, byte: int) -> tuple[str, ...]:
-    row = int(context.trace.row_of_access[number])
+    row = int(context.trace.rows_of(number))
     position = tiles.position(number, byte)
     return tuple(text for text in (f"the byte is {position}" if position else "", context.step(row)) if text)
 
@@ -319,7 +290,7 @@ class _Allocations:
             return np.zeros(0, np.int64)
         trace = self._context.trace
         low, high = extent(trace.accesses[numbers], trace.shapes)
-        rows = trace.row_of_access[numbers]
+        rows = trace.rows_of(numbers)
         inside = np.zeros(len(numbers), bool)
         changes = sorted({0, *(a.born for a in self.all), *(a.died for a in self.all if a.died != _FAR)})
         for since, until in zip(changes, [*changes[1:], _FAR], strict=True):
@@ -343,7 +314,7 @@ class _Allocations:
 
 def _stranger(context: Context, allocations: _Allocations, tiles: Tiles, number: int) -> Found | None:
     """The part of a GM access that lies in no allocation; None where each burst lies in one."""
-    row = int(context.trace.row_of_access[number])
+    row = int(context.trace.rows_of(number))
     alive = allocations.alive(row)
     parts = touched(context.trace, number)
     outside: list[tuple[int, int]] = []

@@ -206,6 +206,10 @@ def _cover(access: Any, shape: Any, place: Any, block: int) -> tuple:
 def _newest(table: Any, access: Any, shapes: Any, place: Any, pipe: int) -> int:
     """The newest stamp that ``pipe`` left on the blocks of an access."""
     base, blocks, bits = place["base"], place["blocks"], place["bits"]
+    if access["shape"] == 0:
+        at = access["start"] + place["shift"]
+        low, high = max(at >> bits, 0), min(((at + int(access["length"]) - 1) >> bits) + 1, blocks)
+        return _highest(table[pipe, base + low : base + high]) if low < high else 0
     start, length, n1, s1, n2, s2, n3, s3 = _cover(access, shapes[access["shape"]], place, 1 << bits)
     newest = 0
     for i3 in range(n3):
@@ -219,7 +223,7 @@ def _newest(table: Any, access: Any, shapes: Any, place: Any, pipe: int) -> int:
 
 
 def _mark(table: Any, access: Any, shapes: Any, place: Any, pipe: int, stamp: int) -> None:
-    """Leave a stamp on the blocks of an access."""
+    """Leave a stamp on the blocks of an access that has more than one burst."""
     base, blocks, bits = place["base"], place["blocks"], place["bits"]
     start, length, n1, s1, n2, s2, n3, s3 = _cover(access, shapes[access["shape"]], place, 1 << bits)
     for i3 in range(n3):
@@ -239,21 +243,37 @@ def _place_of(access: Any, places: Any, cluster: Any, a: int) -> Any:
 # Conflicts
 
 
+def _row_at(order: Any, position: int) -> int:
+    """The row visited at a position: the one of that number where ``order`` is empty."""
+    return order[position] if len(order) > 0 else position
+
+
+def _before(rows: Any, order: Any, previous: Any, stamp: int, known: int) -> int:
+    """The newest stamp below ``stamp`` of a row of the same pipe; ``known`` or less if there is none above that."""
+    if stamp - 1 > known:
+        row, before = rows[_row_at(order, stamp - 1)], rows[_row_at(order, stamp - 2)]
+        if before["kind"] == _INSTRUCTION and before["pipe"] == row["pipe"]:
+            return stamp - 1
+    return previous[stamp - 1]
+
+
 def _witness(
-    first: Any, accesses: Any, shapes: Any, masks: Any, order: Any, previous: Any, access: Any, newest: int, known: int,
-    mode: int, tally: Any,
+    rows: Any, first: Any, accesses: Any, shapes: Any, masks: Any, order: Any, previous: Any, access: Any, newest: int,
+    known: int, mode: int, tally: Any,
 ) -> tuple:  # fmt: skip
     """(stamp, access) of the newest row, from ``newest`` back to ``known``, that touches a byte of ``access`` so."""
     shape = shapes[access["shape"]]
     stamp, bursts = newest, shape["n1"] * shape["n2"] * shape["n3"]
     while stamp > known and tally[2] > 0:
-        tally[2] -= bursts
-        row = order[stamp - 1]
+        row = _row_at(order, stamp - 1)
+        tally[2] -= bursts if first[row] < first[row + 1] else 1
         for b in range(first[row], first[row + 1]):
             other = accesses[b]
-            if other["mode"] == mode and other["space"] == access["space"] and share_a_byte(access, other, shapes, masks):
+            if other["mode"] != mode or other["space"] != access["space"]:
+                continue
+            if share_a_byte(access, other, shapes, masks):
                 return stamp, b
-        stamp = previous[stamp - 1]
+        stamp = _before(rows, order, previous, stamp, known)
     return 0, 0
 
 
@@ -319,19 +339,19 @@ def _examine(
             if newest <= known:
                 continue
             stamp, b = _witness(
-                first, accesses, shapes, masks, order, previous, access, newest, known, mode, hits.tally
+                rows, first, accesses, shapes, masks, order, previous, access, newest, known, mode, hits.tally
             )  # fmt: skip
             if stamp:
                 found = max(found, stamp)
                 if not writes and stamp != raw:
                     raw = stamp
-                    _record(rows, hits, RAW, a, b, row, order[stamp - 1])
+                    _record(rows, hits, RAW, a, b, row, _row_at(order, stamp - 1))
                 elif writes and mode == _WRITE and stamp != waw:
                     waw = stamp
-                    _record(rows, hits, WAW, a, b, row, order[stamp - 1])
+                    _record(rows, hits, WAW, a, b, row, _row_at(order, stamp - 1))
                 elif writes and mode == _READ and stamp != war:
                     war = stamp
-                    _record(rows, hits, WAR, a, b, row, order[stamp - 1])
+                    _record(rows, hits, WAR, a, b, row, _row_at(order, stamp - 1))
     return found
 
 
@@ -347,6 +367,86 @@ def _keep(table: Any, number: int, clock: Any, pipe: int) -> None:
         table[number, entry] = clock[pipe, entry]
 
 
+def _join_all(clock: Any, pipe: int) -> None:
+    """Every clock learns what ``pipe`` knows."""
+    for each in range(clock.shape[0]):
+        _join(clock, each, clock, pipe)
+
+
+def _repair(state: Any, pipe: int, other: int, found: int, position: int, supposed: int) -> int:
+    """Suppose that ``pipe`` waits, at a position, for what ``other`` had done by stamp ``found``.
+
+    Returns how many flag operations and supposed waits there are now.
+    """
+    clock, newest_wait, knowledge = state.clock, state.newest_wait, state.knowledge
+    if other == pipe:
+        clock[pipe, pipe] = position
+        return supposed
+    for source in (other, _PIPE_S):
+        wait = newest_wait[source]
+        while wait >= 0 and state.wait_at[wait] >= found:
+            wait = state.wait_before[wait]
+        if wait >= 0:
+            _join(clock, pipe, knowledge, wait)
+    clock[pipe, other] = max(clock[pipe, other], found)
+    wait = state.lonely[other, pipe]  # a set that was meant for the missing wait
+    if wait >= 0 and knowledge[wait, other] >= found:
+        _join(clock, pipe, knowledge, wait)
+    if supposed < len(state.wait_at):
+        _keep(knowledge, supposed, clock, pipe)
+        state.wait_at[supposed], state.wait_before[supposed] = position, newest_wait[pipe]
+        newest_wait[pipe] = supposed
+        supposed += 1
+    if pipe == _PIPE_S:
+        _join_all(clock, _PIPE_S)
+    return supposed
+
+
+def _to_front(seen: Any, n_seen: int, pipe: int) -> int:
+    """Keep pipes sorted by their last row, newest first; returns how many there are."""
+    place = 0
+    while place < n_seen and seen[place] != pipe:
+        place += 1
+    n_seen = max(n_seen, place + 1)
+    while place > 0:
+        seen[place] = seen[place - 1]
+        place -= 1
+    seen[0] = pipe
+    return n_seen
+
+
+def _mark_rows(
+    rows: Any, first: Any, accesses: Any, shapes: Any, cluster: Any, order: Any, places: Any, written: Any, read: Any,
+    previous: Any, last: Any, pipe: int, position: int, end: int,
+) -> int:  # fmt: skip
+    """Leave the stamps of rows from a position on, up to ``end`` or a row of another pipe or kind; returns where.
+
+    Most rows of a long trace are of this sort, one pipe's instructions that nothing of another pipe comes between: the
+    loop is kept small for them, and leaves ``previous`` to the first of them.
+    """
+    previous[position] = last[pipe]
+    while position < end:
+        row = _row_at(order, position)
+        if rows[row]["kind"] != _INSTRUCTION or rows[row]["pipe"] != pipe:
+            break
+        if first[row] < first[row + 1]:
+            for a in range(first[row], first[row + 1]):
+                access = accesses[a]
+                place = _place_of(access, places, cluster, a)
+                table = written if access["mode"] == _WRITE else read
+                if access["shape"] != 0:
+                    _mark(table, access, shapes, place, pipe, position + 1)
+                    continue
+                at, bits = access["start"] + place["shift"], place["bits"]
+                low = max(at >> bits, 0)
+                high = min(((at + int(access["length"]) - 1) >> bits) + 1, place["blocks"])
+                if low < high:
+                    _fill(table[pipe, place["base"] + low : place["base"] + high], position + 1)
+            last[pipe] = position + 1
+        position += 1
+    return position
+
+
 def find_hazards(
     rows: Any, first: Any, accesses: Any, shapes: Any, cluster: Any, masks: Any, order: Any, starts: Any, partner: Any,
     ordered: Any, places: Any, written: Any, read: Any, previous: Any, state: Any, hits: Any, repair: bool,
@@ -357,14 +457,15 @@ def find_hazards(
         rows, accesses, shapes, places: tables: arrays of records, or lists of mappings. Sites are signed.
         first: :attr:`Trace.first_access`. masks: uint8[n, 32].
         cluster: for each access its place in GM; 0 is a GM access to pass over.
-        order: the row visited at each position; ``starts`` where each core of a launch begins, and the end.
+        order: the row visited at each position, empty where that is the row of that number; ``starts`` where each core
+            of a launch begins, and the end.
         partner: for each flag operation in visiting order the number of its counterpart, or -1.
         ordered: for each pipe, whether it keeps its own instructions in order.
         places: :data:`PLACE` of each space, and after them of each cluster of GM.
-        written, read: the shadow tables, int32[pipes, blocks], zero. previous: int32 for each position.
+        written, read: the shadow tables, int32[pipes, blocks], zero. previous: int32 for each position, zero: where a
+            pipe begins or goes on after rows of others (or other kinds), its newest stamp before that.
         state: from :func:`new_state`. hits: filled. repair: go on as if the missing synchronisation stood there.
     """
-    pipes = len(ordered)
     clock, last, seen, newest_wait = state.clock, state.last, state.seen, state.newest_wait
     knowledge, wait_at, wait_before, lonely = state.knowledge, state.wait_at, state.wait_before, state.lonely
     flag, supposed = -1, len(partner)
@@ -373,63 +474,33 @@ def find_hazards(
         last[:] = 0
         newest_wait[:] = -1
         lonely[:] = -1
-        n_seen = 0
-        for position in range(starts[core], starts[core + 1]):
-            row = order[position]
+        n_seen, position, end = 0, starts[core], starts[core + 1]
+        while position < end:
+            row = _row_at(order, position)
             kind = rows[row]["kind"]
             pipe = rows[row]["pipe"]
-            if kind == _INSTRUCTION:
-                if first[row] == first[row + 1]:
-                    continue
+            if kind == _INSTRUCTION and first[row] < first[row + 1]:
+                is_safe = ordered[pipe]  # until another pipe has worked
                 for index in range(n_seen):
                     other = seen[index]
                     known = position if other == pipe and ordered[pipe] else clock[pipe, other]
                     if last[other] <= known:
                         continue
+                    is_safe = False
                     found = _examine(
                         rows, first, accesses, shapes, cluster, masks, order, previous, places, written, read, hits,
                         row, other, known,
                     )  # fmt: skip
-                    if not found or not repair:
-                        continue
-                    if other == pipe:
-                        clock[pipe, pipe] = position
-                        continue
-                    for source in (other, _PIPE_S):
-                        wait = newest_wait[source]
-                        while wait >= 0 and wait_at[wait] >= found:
-                            wait = wait_before[wait]
-                        if wait >= 0:
-                            _join(clock, pipe, knowledge, wait)
-                    clock[pipe, other] = max(clock[pipe, other], found)
-                    wait = lonely[other, pipe]  # a set that was meant for the missing wait
-                    if wait >= 0 and knowledge[wait, other] >= found:
-                        _join(clock, pipe, knowledge, wait)
-                    if supposed < len(wait_at):
-                        _keep(knowledge, supposed, clock, pipe)
-                        wait_at[supposed], wait_before[supposed] = position, newest_wait[pipe]
-                        newest_wait[pipe] = supposed
-                        supposed += 1
-                    if pipe == _PIPE_S:
-                        for each in range(pipes):
-                            _join(clock, each, clock, _PIPE_S)
-                for a in range(first[row], first[row + 1]):
-                    access = accesses[a]
-                    place = _place_of(access, places, cluster, a)
-                    if access["mode"] == _WRITE:
-                        _mark(written, access, shapes, place, pipe, position + 1)
-                    else:
-                        _mark(read, access, shapes, place, pipe, position + 1)
-                place = 0  # pipes stay sorted by their last row, newest first
-                while place < n_seen and seen[place] != pipe:
-                    place += 1
-                n_seen = max(n_seen, place + 1)
-                while place > 0:
-                    seen[place] = seen[place - 1]
-                    place -= 1
-                seen[0] = pipe
+                    if found and repair:
+                        supposed = _repair(state, pipe, other, found, position, supposed)
+                n_seen = _to_front(seen, n_seen, pipe)
+                position = _mark_rows(
+                    rows, first, accesses, shapes, cluster, order, places, written, read, previous, last, pipe,
+                    position, end if is_safe else position + 1,
+                )  # fmt: skip
+                continue
+            if kind == _INSTRUCTION:
                 previous[position] = last[pipe]
-                last[pipe] = position + 1
             elif kind == _SET_FLAG:
                 flag += 1
                 _keep(knowledge, flag, clock, pipe)
@@ -449,13 +520,13 @@ def find_hazards(
                 wait_at[flag], wait_before[flag] = position, newest_wait[pipe]
                 newest_wait[pipe] = flag
                 if pipe == _PIPE_S:
-                    for each in range(pipes):
-                        _join(clock, each, clock, _PIPE_S)
+                    _join_all(clock, _PIPE_S)
             elif kind == _BARRIER:
                 if pipe == _PIPE_ALL:
                     clock[:] = position
                 elif not ordered[pipe]:
                     clock[pipe, pipe] = position
+            position += 1
 
 
 # GM between cores

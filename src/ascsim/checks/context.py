@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,15 @@ class Found:
     places: tuple[Place, ...] = ()
 
 
+class Tables(NamedTuple):
+    """The tables of a trace, all of one sort: arrays for compiled loops, lists for plain ones."""
+
+    rows: Any
+    first: Any
+    accesses: Any
+    shapes: Any
+
+
 @dataclass
 class Context:
     """A trace under check."""
@@ -57,10 +67,10 @@ class Context:
     hidden: list[str] = field(default_factory=list)
     """What a check had to leave out, in sentences."""
 
-    @cached_property
+    @property
     def kind(self) -> np.ndarray:
         """The rows' kinds, contiguous."""
-        return np.ascontiguousarray(self.trace.rows["kind"])
+        return self.trace.kind
 
     @cached_property
     def compiled(self) -> bool:
@@ -73,6 +83,25 @@ class Context:
         bursts = shapes["n1"].astype(np.float64) * shapes["n2"] * shapes["n3"]
         return bool(np.sum(bursts[self.trace.accesses["shape"]]) > PLAIN_BURSTS)
 
+    def loop(self, function: Callable, is_long: bool | None = None) -> Any:
+        """A function of :mod:`ascsim.checks.clocks` or ``.sweep``, compiled if the trace is long (or ``is_long``)."""
+        if not (self.compiled if is_long is None else is_long):
+            return function
+        from ascsim.checks.native import compiled
+
+        return compiled(function, self.notice)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The tables as loops want them."""
+        trace = self.trace
+        tables = (trace.rows, trace.first_access, trace.accesses, trace.shapes)
+        return Tables(*(self.as_sequence(table) for table in tables))
+
+    def as_sequence(self, table: np.ndarray) -> Any:
+        """A table as loops want it: plain Python indexes lists several times faster than arrays."""
+        return plain_table(table) if self.compiled else listed(table)
+
     @cached_property
     def visit(self) -> Visit:
         """The rows in the order in which each core of each launch saw them.
@@ -80,11 +109,8 @@ class Context:
         LAUNCH_BEGIN opens the rows of a core; its number says which launch that core belongs to.
         """
         n = len(self.kind)
-        core = np.ascontiguousarray(self.trace.rows["core"])
-        begins = np.flatnonzero(self.kind == Kind.LAUNCH_BEGIN)
-        ends = np.flatnonzero(self.kind == Kind.LAUNCH_END) + 1
-        turns = np.flatnonzero(core[1:] != core[:-1]) + 1
-        cuts = np.unique(np.concatenate(([0, n], begins, ends, turns))).tolist()
+        core, begins, ends = self.trace.rows["core"], self._begins, self._ends + 1
+        cuts = np.unique(np.concatenate(([0, n], begins, ends, self.trace.turns))).tolist()
         numbers = dict(zip(begins.tolist(), self.trace.rows["arg"][begins].tolist(), strict=True))
         closed = set(ends.tolist())
         groups: list[list[tuple[int, int]]] = []
@@ -107,13 +133,11 @@ class Context:
             groups[running[here]].append((low, high))
         pieces = [piece for group in groups for piece in group]
         starts = np.cumsum([0, *(sum(high - low for low, high in group) for group in groups)])
-        in_order = all(a[1] == b[0] for a, b in pairwise(pieces))
-        order = (
-            np.arange(n, dtype=np.int32)
-            if in_order
-            else np.concatenate([np.arange(low, high, dtype=np.int32) for low, high in pieces])
-        )
-        return Visit(order, starts.astype(np.int64), np.array(launch_of, np.int64), np.array(core_of, np.int64))
+        order = [np.arange(low, high, dtype=np.int32) for low, high in pieces]
+        if all(a[1] == b[0] for a, b in pairwise(pieces)):
+            order = [np.zeros(0, np.int32)]
+        columns = (np.array(numbers, np.int64) for numbers in (starts, launch_of, core_of))
+        return Visit(np.concatenate(order), *columns)
 
     @cached_property
     def gm_accesses(self) -> np.ndarray:
@@ -128,9 +152,8 @@ class Context:
             if kind in ("fault", "refused") and len(self.kind):
                 row = data.get("row")
                 stopped[slice(None) if row is None else self.cores_of(min(int(row), len(self.kind) - 1))] = True
-        begins, ends = (np.flatnonzero(self.kind == k) for k in (Kind.LAUNCH_BEGIN, Kind.LAUNCH_END))
-        if len(begins) > len(ends):
-            stopped[self.cores_of(begins[-1])] = True
+        if len(self._begins) > len(self._ends):
+            stopped[self.cores_of(self._begins[-1])] = True
         return stopped
 
     @cached_property
@@ -139,18 +162,22 @@ class Context:
         return {data.get("number", i): data for i, data in enumerate(self.trace.noted("launch"), start=1)}
 
     @cached_property
-    def _launch_begins(self) -> np.ndarray:
+    def _begins(self) -> np.ndarray:
         return np.flatnonzero(self.kind == Kind.LAUNCH_BEGIN)
 
     @cached_property
+    def _ends(self) -> np.ndarray:
+        return np.flatnonzero(self.kind == Kind.LAUNCH_END)
+
+    @cached_property
     def _positions(self) -> np.ndarray:
-        positions = np.empty(len(self.kind), np.int64)
-        positions[self.visit.order] = np.arange(len(self.kind))
+        positions = np.empty_like(self.visit.order)
+        positions[self.visit.order] = np.arange(len(positions))
         return positions
 
-    def positions(self, rows: np.ndarray | int) -> np.ndarray:
+    def positions(self, rows: np.ndarray | int) -> np.ndarray | int:
         """Where rows stand in :attr:`visit`."""
-        return self._positions[rows]
+        return self._positions[rows] if len(self._positions) else rows
 
     def cores_of(self, rows: np.ndarray | int) -> np.ndarray:
         """The core of :attr:`visit` that rows belong to."""
@@ -159,7 +186,7 @@ class Context:
     @cached_property
     def _vector_functions(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions of begins and ends of vector functions, and which are begins."""
-        kinds = self.kind[self.visit.order]
+        kinds = self.visit.sorted(self.kind)
         edges = np.flatnonzero((kinds == Kind.VF_BEGIN) | (kinds == Kind.VF_END))
         return edges, kinds[edges] == Kind.VF_BEGIN
 
@@ -215,10 +242,10 @@ class Context:
 
     def kernel(self, row: int) -> str:
         """The name of the kernel the row belongs to, where it is noted."""
-        index = int(np.searchsorted(self._launch_begins, row, side="right")) - 1
+        index = int(np.searchsorted(self._begins, row, side="right")) - 1
         if index < 0:
             return ""
-        number = int(self.trace.rows["arg"][self._launch_begins[index]])
+        number = int(self.trace.rows["arg"][self._begins[index]])
         return str(self.launches.get(number, {}).get("kernel", ""))
 
 
@@ -228,3 +255,24 @@ def pipe_name(pipe: int) -> str:
         return f"PIPE_{Pipe(pipe).name}"
     except ValueError:
         return f"pipe {pipe}"
+
+
+def listed(table: np.ndarray) -> list:
+    """An array as a list of numbers, or of mappings by field."""
+    names = table.dtype.names
+    return [dict(zip(names, record, strict=True)) for record in table.tolist()] if names else table.tolist()
+
+
+def plain_table(table: np.ndarray) -> np.ndarray:
+    """A table as compiled code wants it: read-only, aligned, sites signed (so that sums of fields stay integers)."""
+    if table.ctypes.data % 8:
+        table = table.copy()
+    layout = [(name, "<i8" if code == "<u8" else code) for name, code, *_ in table.dtype.descr]
+    return readonly(table.view(np.dtype(layout)) if table.dtype.names else table)
+
+
+def readonly(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written through: so compiled loops have one type of argument, whatever they are given."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

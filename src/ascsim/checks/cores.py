@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,7 @@ def check(context: Context) -> Iterator[Found]:
     numbers, owner, low, high = _shared_bursts(context)
     if not len(numbers):
         return
-    rows = trace.row_of_access[numbers]
+    rows = trace.rows_of(numbers)
     core = context.cores_of(rows)
     writes = trace.accesses["mode"][numbers] == Mode.WRITE
     first, second = _conflicts(context, low, high, writes[owner], core[owner], visit.launch[core][owner])
@@ -52,7 +51,7 @@ def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray
     numbers = context.gm_accesses
     if not len(numbers):
         return empty, empty, empty, empty
-    core = context.cores_of(trace.row_of_access[numbers])
+    core = context.cores_of(trace.rows_of(numbers))
     low, high = extent(trace.accesses[numbers], trace.shapes)
     cluster = clusters(visit.launch[core], low, high)
     wrote = np.bincount(cluster, trace.accesses["mode"][numbers] == Mode.WRITE) > 0
@@ -64,7 +63,7 @@ def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray
     numbers = numbers[_distinct(context, numbers)]
     owner, starts = all_bursts(trace.accesses[numbers], trace.shapes)
     ends = starts + trace.accesses["length"][numbers][owner]
-    launch = visit.launch[context.cores_of(trace.row_of_access[numbers])]
+    launch = visit.launch[context.cores_of(trace.rows_of(numbers))]
     order = np.lexsort((starts, launch[owner]))
     return numbers, owner[order], starts[order], ends[order]
 
@@ -74,7 +73,7 @@ def _distinct(context: Context, numbers: np.ndarray) -> np.ndarray:
     records = context.trace.accesses[numbers]
     names = ("mode", "start", "length", "shape")
     columns = [records[name].astype(np.int64) for name in names]
-    core = context.cores_of(context.trace.row_of_access[numbers])
+    core = context.cores_of(context.trace.rows_of(numbers))
     if not len(numbers):
         return np.zeros(0, np.int64)
     _, first = np.unique(np.stack([core, *columns]), axis=1, return_index=True)
@@ -85,13 +84,10 @@ def _conflicts(context: Context, *columns: np.ndarray) -> tuple[np.ndarray, np.n
     """Numbers of the bursts of each conflict that :func:`ascsim.checks.clocks.find_shared` finds."""
     n = len(columns[0])
     first, second = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    find: Any = clocks.find_shared
-    arguments: list[Any] = [np.ascontiguousarray(column, np.int64) for column in columns]
-    if context.compile or (context.compile is None and n > PLAIN_BURSTS):
-        from ascsim.checks.native import compiled
-
-        find = compiled(clocks.find_shared, context.notice)
-    else:
+    is_long = context.compile or (context.compile is None and n > PLAIN_BURSTS)
+    find = context.loop(clocks.find_shared, is_long)
+    arguments = [np.ascontiguousarray(column, np.int64) for column in columns]
+    if not is_long:
         arguments = [column.tolist() for column in arguments]
     found = find(*arguments, np.full((2, 2), -1, np.int64), first, second)
     return first[:found], second[:found]
@@ -102,9 +98,8 @@ def _findings(context: Context, first: np.ndarray, second: np.ndarray) -> Iterat
     if not len(first):
         return
     trace = context.trace
-    rows = trace.row_of_access
-    earlier, later = np.where(rows[first] < rows[second], [first, second], [second, first])
-    roots = [context.roots(rows[side]) for side in (later, earlier)]
+    earlier, later = np.where(trace.rows_of(first) < trace.rows_of(second), [first, second], [second, first])
+    roots = [context.roots(trace.rows_of(side)) for side in (later, earlier)]
     keys = [trace.rows[name][root].astype(np.int64) for root in roots for name in ("site", "mnemonic")]
     keys += [trace.accesses["mode"][side].astype(np.int64) for side in (later, earlier)]
     _, index, count = np.unique(np.stack(keys), axis=1, return_index=True, return_counts=True)
@@ -116,7 +111,7 @@ def _findings(context: Context, first: np.ndarray, second: np.ndarray) -> Iterat
 def _found(context: Context, tiles: Tiles, later: int, earlier: int, count: int) -> Found:
     modes = context.trace.accesses["mode"]
     kind = "RAW" if modes[later] == Mode.READ else "WAW" if modes[earlier] == Mode.WRITE else "WAR"
-    rows = tuple(int(context.trace.row_of_access[number]) for number in (later, earlier))
+    rows = tuple(int(context.trace.rows_of(number)) for number in (later, earlier))
     cores = [int(context.visit.core[context.cores_of(row)]) for row in rows]
     shared = common(touched(context.trace, later), touched(context.trace, earlier))
     kernel = context.kernel(rows[0])

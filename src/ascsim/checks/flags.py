@@ -18,13 +18,24 @@ from ascsim.machine.words import N_PIPES
 
 
 class Visit(NamedTuple):
-    """The rows, core by core of each launch: ``order`` of rows, ``starts`` of the cores in it (and the end)."""
+    """The rows, core by core of each launch: ``order`` of rows, ``starts`` of the cores in it (and the end).
+
+    ``order`` is empty where it is the order of the rows themselves.
+    """
 
     order: np.ndarray
     starts: np.ndarray
     launch: np.ndarray
     """For each core visited: which launch (a count from 0; rows outside any launch have counts of their own)."""
     core: np.ndarray
+
+    def sorted(self, column: np.ndarray) -> np.ndarray:
+        """A column of all rows in visiting order."""
+        return column[self.order] if len(self.order) else column
+
+    def rows(self, positions: np.ndarray) -> np.ndarray:
+        """The rows at positions."""
+        return self.order[positions] if len(self.order) else positions
 
 
 @dataclass(frozen=True)
@@ -55,9 +66,9 @@ class Flags:
 
 def pair_flags(kind: np.ndarray, rows: np.ndarray, visit: Visit) -> Flags:
     """Collect and pair the flag operations of a trace."""
-    kinds = kind[visit.order]
+    kinds = visit.sorted(kind)
     position = np.flatnonzero((kinds == Kind.SET_FLAG) | (kinds == Kind.WAIT_FLAG))
-    row = visit.order[position].astype(np.int64)
+    row = visit.rows(position).astype(np.int64)
     is_set = kinds[position] == Kind.SET_FLAG
     pipe, pipe2 = rows["pipe"][row].astype(np.int64), rows["pipe2"][row].astype(np.int64)
     source, target = np.where(is_set, pipe, pipe2), np.where(is_set, pipe2, pipe)

@@ -1,4 +1,4 @@
-"""Compiled twins of the loops in :mod:`ascsim.checks.clocks`, for traces too long for plain Python.
+"""Compiled twins of the loops in :data:`MODULES`, for traces too long for plain Python.
 
 Numba is imported here and only when it is asked for: its import costs more than the checks of a small run.
 """
@@ -15,64 +15,65 @@ from typing import Any
 
 import numpy as np
 
-import ascsim.cache
-from ascsim.checks import clocks
+from ascsim.cache import cache_directory
+from ascsim.checks import clocks, sweep
 
+MODULES = (clocks, sweep)
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 """The loops make no arrays, so they need no reference counting: with it, that would be most of the work."""
 
 
-def cache_directory() -> Path:
-    """Where compiled loops are kept."""
-    versions = f"{sys.version} {np.__version__}".encode()
-    digest = hashlib.sha256(Path(clocks.__file__).read_bytes() + versions).hexdigest()[:16]
-    return ascsim.cache.cache_directory() / f"checks-{digest}"
+def compiled(function: Callable, notice: Callable[[str], None] | None = None) -> Any:
+    """The compiled twin of a function of :data:`MODULES`.
+
+    Its machine code is kept on disk; ``notice`` is called with one sentence when it has to be made first.
+    """
+    assert isinstance(function, FunctionType)
+    if notice is not None and not any(directory().rglob(f"*{function.__name__}*.nbi")):
+        notice("compiling the checks for long traces (once, a few seconds)")
+    return _compiled(function)
 
 
 @cache
-def _helper(name: str) -> Any:
+def directory() -> Path:
+    """Where the machine code is kept: one directory for each state of the loops, and of what compiles them."""
+    digest = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
+    for module in MODULES:
+        digest.update(Path(str(module.__file__)).read_bytes())
+    return cache_directory() / f"checks-{digest.hexdigest()[:16]}"
+
+
+@cache
+def _compiled(function: FunctionType) -> Any:
     import numba
 
-    function = getattr(clocks, f"{name}_compiled", None) or getattr(clocks, name)
-    return numba.njit(_with_compiled_helpers(function), **_OPTIONS)
+    ours: Any = numba.config
+    before = ours.CACHE_DIR
+    try:
+        directory().mkdir(parents=True, exist_ok=True)
+        ours.CACHE_DIR = str(directory())  # read while the decorator runs, and not after
+        return numba.njit(_with_compiled_helpers(function), cache=True, **_OPTIONS)
+    except OSError:  # nowhere to write: compile every time
+        return numba.njit(_with_compiled_helpers(function), **_OPTIONS)
+    finally:
+        ours.CACHE_DIR = before
 
 
 def _with_compiled_helpers(function: FunctionType) -> FunctionType:
-    """A copy of the function whose calls go to compiled twins."""
+    """A copy of the function whose calls of functions of its module go to compiled twins."""
+    known = function.__globals__
     helpers = {
-        name: _helper(name)
+        name: _helper(known.get(f"{name}_compiled", known[name]))
         for name in function.__code__.co_names
-        if isinstance(function.__globals__.get(name), FunctionType)
-        and function.__globals__[name].__module__ == clocks.__name__
+        if isinstance(known.get(name), FunctionType) and known[name].__module__ == function.__module__
     }
-    copy = FunctionType(function.__code__, {**function.__globals__, **helpers}, function.__name__)
+    copy = FunctionType(function.__code__, {**known, **helpers}, function.__name__)
     copy.__module__ = function.__module__
     return copy
 
 
 @cache
-def _compiled(name: str) -> Any:
+def _helper(function: FunctionType) -> Any:
     import numba
 
-    directory = cache_directory()
-    ours: Any = numba.config
-    before = ours.CACHE_DIR
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        ours.CACHE_DIR = str(directory)  # read while the decorator runs, and not after
-        return numba.njit(_with_compiled_helpers(getattr(clocks, name)), cache=True, **_OPTIONS)
-    except OSError:  # nowhere to write: compile every time
-        return numba.njit(_with_compiled_helpers(getattr(clocks, name)), **_OPTIONS)
-    finally:
-        ours.CACHE_DIR = before
-
-
-def compiled(function: Callable, notice: Callable[[str], None] | None = None) -> Any:
-    """The compiled twin of a function of :mod:`ascsim.checks.clocks`.
-
-    Its machine code is kept on disk; ``notice`` is called with one sentence when it has to be made first.
-    """
-    name = function.__name__
-    if notice is not None and not any(cache_directory().rglob(f"*{name}*.nbi")):
-        notice("compiling the race check for long traces (once, a few seconds)")
-    return _compiled(name)
+    return numba.njit(_with_compiled_helpers(function), **_OPTIONS)

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ascsim.checks import clocks
 from ascsim.checks.calls import calls_of
-from ascsim.checks.context import Context, Found, pipe_name
+from ascsim.checks.context import Context, Found, pipe_name, readonly
 from ascsim.checks.naming import Tiles, bytes_text, space_name
 from ascsim.checks.spans import clusters, common, extent, touched
 from ascsim.diagnostics import CATALOGUE, Severity
@@ -102,41 +102,15 @@ def hazards(context: Context, repair: bool = True, hits: clocks.Hits | None = No
     cluster, places, columns = _places(context)
     ordered = np.array([name in profile.ordered_pipes for name in _PIPE_NAMES])
     shadows = [np.zeros((N_PIPES, columns), np.int32) for _ in range(2)]
-    previous = np.zeros(len(visit.order), np.int32)
+    previous = np.zeros(len(trace.rows), np.int32)
     state = clocks.new_state(N_PIPES, len(flags.partner))
 
-    rows, accesses, shapes = (_plain_table(table) for table in (trace.rows, trace.accesses, trace.shapes))
-    tables: list[Any] = [rows, trace.first_access, accesses, shapes, cluster]
-    numbers: list[Any] = [visit.order, visit.starts, flags.partner, ordered, places]
-    find: Any = clocks.find_hazards
-    if context.compiled:
-        from ascsim.checks.native import compiled
-
-        find = compiled(clocks.find_hazards, context.notice)
-    else:  # Python indexes lists several times faster than arrays
-        tables, numbers = [_listed(table) for table in tables], [_listed(table) for table in numbers]
-    find(*tables, _readonly(trace.masks), *numbers, *shadows, previous, state, hits, repair)
+    numbers = [context.as_sequence(column) for column in (visit.order, visit.starts, flags.partner, ordered, places)]
+    context.loop(clocks.find_hazards)(
+        *context.tables, context.as_sequence(cluster), readonly(trace.masks), *numbers, *shadows, previous, state, hits,
+        repair,
+    )  # fmt: skip
     return hits
-
-
-def _listed(table: np.ndarray) -> list:
-    """An array as a list of numbers, or of mappings by field."""
-    names = table.dtype.names
-    return [dict(zip(names, record, strict=True)) for record in table.tolist()] if names else table.tolist()
-
-
-def _plain_table(table: np.ndarray) -> np.ndarray:
-    """A table as compiled code wants it: read-only, aligned, sites signed (so that sums of fields stay integers)."""
-    if table.ctypes.data % 8:
-        table = table.copy()
-    layout = [(name, "<i8" if code == "<u8" else code) for name, code, *_ in table.dtype.descr]
-    return _readonly(table.view(np.dtype(layout)))
-
-
-def _readonly(array: np.ndarray) -> np.ndarray:
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _places(context: Context) -> tuple[np.ndarray, np.ndarray, int]:
@@ -153,7 +127,7 @@ def _places(context: Context) -> tuple[np.ndarray, np.ndarray, int]:
     touches = context.gm_accesses
     if len(touches) > 1:
         records = accesses[touches]
-        core = context.cores_of(context.trace.row_of_access[touches])
+        core = context.cores_of(context.trace.rows_of(touches))
         number, made, need = _gm_clusters(core, *extent(records, context.trace.shapes), records["mode"] == Mode.WRITE)
         cluster[touches] = np.where(number >= 0, number + len(places), 0)
         made["base"] = columns
@@ -206,8 +180,7 @@ class _Entry:
         hit = hits.table[index]
         self.kind, self.count = int(hit["kind"]), int(hit["times"])
         self.later, self.earlier = int(hit["later"]), int(hit["earlier"])
-        owner = context.trace.row_of_access
-        self.row, self.earlier_row = int(owner[self.later]), int(owner[self.earlier])
+        self.row, self.earlier_row = context.trace.rows_of(np.array([self.later, self.earlier])).tolist()
         self.at, self.earlier_at = (int(context.positions(row)) for row in (self.row, self.earlier_row))
         self.core = int(context.cores_of(self.row))
         self.same_instruction = context.root(self.row) == context.root(self.earlier_row)
@@ -278,7 +251,7 @@ def _found(context: Context, tiles: Tiles, alike: list[_Entry]) -> Found:
 
 def _access(context: Context, tiles: Tiles, number: int) -> str:
     """``PIPE_V read of src by TADD``."""
-    row = int(context.trace.row_of_access[number])
+    row = int(context.trace.rows_of(number))
     verb = "write" if context.trace.accesses["mode"][number] == Mode.WRITE else "read"
     name = tiles.name(number)
     return f"{context.pipe(row)} {verb}{f' of {name}' if name else ''} by {context.name(context.root(row))}"
@@ -336,7 +309,7 @@ def _misplaced(
     It lacks its wait, or one of its calls stands in the wrong place.
     """
     flags, calls = context.flags, calls_of(context.trace)
-    row = int(context.visit.order[end])
+    row = int(context.visit.rows(np.array(end)))
     sets = pair[flags.is_set[pair]]
     at, partner = flags.position[sets], flags.partner[sets]
     wait = np.where(partner >= 0, flags.position[partner], -1)
@@ -379,5 +352,3 @@ def _other_sources(context: Context, core: int, begin: int, end: int, source: in
     waits = ~flags.is_set & (flags.core == core) & (flags.position > begin) & (flags.position < end)
     pipes = np.unique(flags.source[waits & (flags.target == target) & (flags.source != source)])
     return " and ".join(pipe_name(pipe) for pipe in pipes.tolist())
-
-

@@ -75,7 +75,7 @@ def check(context: Context) -> Iterator[Found]:
     yield from _each(context, flags, doubled, _set_twice)
     # A set that another finding speaks of is not told again, nor are its fellows of the same line.
     told = {_line(context, flags, n) for n in (*doubled.tolist(), *flags.before[doubled].tolist())}
-    left = np.flatnonzero(lonely & flags.is_set & ~context.stopped[flags.core]).tolist()
+    left = [n for n in np.flatnonzero(lonely & flags.is_set).tolist() if not context.stopped[flags.core[n]]]
     left = [number for number in left if _line(context, flags, number) not in told]
     yield from _each(context, flags, np.array(left, np.int64), _set_without_wait)
 
@@ -146,8 +146,9 @@ def _work_waited_for(context: Context, flags: Flags, number: int, limit: int = 6
     pair = flags.between(core, source, target)
     next_waits = flags.position[pair[~flags.is_set[pair] & (flags.position[pair] > at)]]
     end = int(next_waits[0]) if len(next_waits) else int(visit.starts[core + 1])
-    before = _instructions(context, visit.order[visit.starts[core] : at], source)[::-1][:limit]
-    needs = [_bytes(trace, row) for row in _instructions(context, visit.order[at:end], target)[:limit].tolist()]
+    before = _instructions(context, visit.rows(np.arange(visit.starts[core], at)), source)[::-1][:limit]
+    after = _instructions(context, visit.rows(np.arange(at, end)), target)[:limit]
+    needs = [_bytes(trace, row) for row in after.tolist()]
     for row in before.tolist():
         if any(_conflict(_bytes(trace, row), other) for other in needs):
             return row

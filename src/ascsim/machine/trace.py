@@ -108,6 +108,10 @@ SINGLE = np.frombuffer(pack_shape(1, 0), SHAPE)
 """The shapes of a trace of single bursts: number 0 alone."""
 
 
+_CHUNK = 32768
+"""Rows looked at together: so many stay in the processor's cache."""
+
+
 class Sink(Protocol):
     """Where records go: files of the tool's own, memory, or the C++ runtime's shared chunks."""
 
@@ -211,15 +215,39 @@ class Trace:
         sink.notes = list(self.notes)
         sink.save(directory)
 
-    @cached_property
+    @property
+    def kind(self) -> np.ndarray:
+        """The rows' kinds, contiguous."""
+        return self._columns[0]
+
+    @property
     def first_access(self) -> np.ndarray:
-        """Index of each row's first access (int64, one more entry than rows)."""
-        return np.concatenate(([0], np.cumsum(self.rows["n_access"], dtype=np.int64)))
+        """Index of each row's first access (integers, one more entry than rows)."""
+        return self._columns[1]
+
+    @property
+    def turns(self) -> np.ndarray:
+        """The rows with another core than the row before them."""
+        return self._columns[2]
 
     @cached_property
-    def row_of_access(self) -> np.ndarray:
-        """The row that owns each access (int64)."""
-        return np.repeat(np.arange(len(self.rows)), self.rows["n_access"])
+    def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """``kind``, ``first_access`` and ``turns``: each row is read from memory once, for all of them."""
+        kind, first = np.empty(len(self.rows), np.uint8), np.zeros(len(self.rows) + 1, np.int64)
+        turns = []
+        for at in range(0, len(self.rows), _CHUNK):
+            chunk = self.rows[at : at + _CHUNK]
+            end = at + len(chunk)
+            kind[at:end] = chunk["kind"]
+            np.cumsum(chunk["n_access"], dtype=np.int64, out=first[at + 1 : end + 1])
+            first[at + 1 : end + 1] += first[at]
+            core = self.rows["core"][max(at - 1, 0) : end]
+            turns.append(np.flatnonzero(core[1:] != core[:-1]) + max(at, 1))
+        return kind, first, np.concatenate([np.zeros(0, np.int64), *turns])
+
+    def rows_of(self, accesses: np.ndarray | int) -> np.ndarray:
+        """The rows that own accesses (int64)."""
+        return np.searchsorted(self.first_access, accesses, side="right") - 1
 
     def noted(self, kind: str) -> list[dict[str, Any]]:
         """The notes of one kind, in order."""
@@ -255,8 +283,9 @@ def _mapped(path: Path, dtype: np.dtype) -> np.ndarray:
     count = path.stat().st_size // dtype.itemsize if path.exists() else 0
     if not count:
         return np.zeros(0, dtype)
+    ways = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # all pages at once: they are in memory, just written
     with path.open("rb") as file:
-        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype, count)
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, ways, mmap.PROT_READ), dtype, count)
 
 
 class FileSink(MemorySink):

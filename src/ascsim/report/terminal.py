@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.text import Text
 
@@ -119,9 +120,8 @@ def plural(count: int, word: str) -> str:
 def instructions(trace: Trace) -> int:
     """Instructions and sync operations that the user wrote."""
     kinds = (Kind.INSTRUCTION, Kind.SET_FLAG, Kind.WAIT_FLAG, Kind.BARRIER, Kind.MEM_BAR)
-    rows = trace.rows
-    own = rows["parent"] < 0
-    return int(sum(((rows["kind"] == k) & own).sum() for k in kinds))
+    own = trace.rows["parent"] < 0
+    return sum(int(np.count_nonzero((trace.kind == kind) & own)) for kind in kinds)
 
 
 def summary(kernel: str, profile: Profile, trace: Trace, diagnostics: Sequence[Diagnostic], sync: str) -> Text:
