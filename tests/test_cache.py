@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ascsim.cache import cache_directory, prune, write_atomically
+from ascsim.cache import cache_directory, generation, prune, write_atomically
 
 
 def test_the_cache_directory_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -25,6 +25,18 @@ def test_a_place_that_cannot_be_written_to_is_replaced(monkeypatch: pytest.Monke
     spare = cache_directory()
     assert spare.name == f"ascsim-{os.getuid()}"
     assert os.access(spare, os.W_OK)
+
+
+def test_of_older_generations_the_newest_stays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ASCSIM_CACHE", str(tmp_path))
+    for age in range(1, 5):
+        place = generation("kind", f"{age}")
+        (place / "file").write_text("")
+        os.utime(place, (1000 + age, 1000 + age))
+        generation("other", "1")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["kind-3", "kind-4", "other-1"]
+    assert (generation("kind", "3") / "file").exists(), "an old one that is still there is no new one"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["kind-3", "kind-4", "other-1"]
 
 
 def test_files_are_written_whole(tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+KEPT = 2
+"""Generations of a kind that are kept: an older ascsim, or another Python, may be in use beside the newest."""
+
 
 def cache_directory() -> Path:
     """The directory of everything that is kept: ``ASCSIM_CACHE``, else ``ascsim`` in the user's cache directory.
@@ -24,6 +27,19 @@ def cache_directory() -> Path:
     spare = Path(tempfile.gettempdir()) / f"ascsim-{os.getuid()}"
     spare.mkdir(exist_ok=True)
     return spare
+
+
+def generation(kind: str, state: str) -> Path:
+    """The directory ``KIND-STATE`` of the cache, which is there afterwards: for what changes with those who make it.
+
+    When a new one is made, of the older ones of its kind only the newest stays.
+    """
+    place = cache_directory() / f"{kind}-{state}"
+    if not place.is_dir():
+        place.mkdir(parents=True, exist_ok=True)
+        for old in sorted(place.parent.glob(f"{kind}-*"), key=_last_use)[:-KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
+    return place
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -7,10 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from ascsim.checks import clocks, native
-
 SMALL_RUN = """
 import sys
 from ascsim import checks, profiles
@@ -51,15 +47,3 @@ def test_compiled_code_is_kept_and_announced_once(tmp_path: Path) -> None:
     assert run(LONG_RUN, tmp_path) == "1"
     assert list(tmp_path.glob("checks-*/**/*.nbc"))
     assert run(LONG_RUN, tmp_path) == "0"
-
-
-def test_a_cache_that_cannot_be_written_is_done_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("ASCSIM_CACHE", str(tmp_path / "file"))
-    for kept in (native._compiled, native.directory):
-        kept.cache_clear()
-    try:
-        assert native.compiled(clocks.find_shared).py_func.__name__ == "find_shared"
-    finally:
-        for kept in (native._compiled, native.directory):
-            kept.cache_clear()

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ascsim.cache import cache_directory
+from ascsim.cache import generation
 from ascsim.checks import clocks, sweep
 
 MODULES = (clocks, sweep)
@@ -40,7 +40,7 @@ def directory() -> Path:
     digest = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
     for module in MODULES:
         digest.update(Path(str(module.__file__)).read_bytes())
-    return cache_directory() / f"checks-{digest.hexdigest()[:16]}"
+    return generation("checks", digest.hexdigest()[:16])
 
 
 @cache
@@ -50,11 +50,8 @@ def _compiled(function: FunctionType) -> Any:
     ours: Any = numba.config
     before = ours.CACHE_DIR
     try:
-        directory().mkdir(parents=True, exist_ok=True)
         ours.CACHE_DIR = str(directory())  # read while the decorator runs, and not after
         return numba.njit(_with_compiled_helpers(function), cache=True, **_OPTIONS)
-    except OSError:  # nowhere to write: compile every time
-        return numba.njit(_with_compiled_helpers(function), **_OPTIONS)
     finally:
         ours.CACHE_DIR = before
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ascsim.cache import cache_directory, write_atomically
+from ascsim.cache import generation, write_atomically
 from ascsim.isa import definition as d
 from ascsim.isa import moves
 from ascsim.isa.loops import Program, affine
@@ -487,7 +487,7 @@ def native_pointer(bound: d.BoundRegisterInstruction) -> int:
     address = _loaded.get(key)
     if address is None:
         name = "_".join([bound.name, *(t.name for t in bound.types.values()), _own_hash(bound)])
-        path = cache_directory() / f"semantics-{_tools_hash()}" / f"{name}.o"
+        path = generation("semantics", _tools_hash()) / f"{name}.o"
         if not path.exists():
             write_atomically(path, _object(native_text(bound)))
         address = _loaded[key] = _link(path)

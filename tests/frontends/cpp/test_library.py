@@ -15,7 +15,6 @@ def test_the_library_is_built_once(tmp_path, monkeypatch):
     monkeypatch.setenv("ASCSIM_CACHE", str(tmp_path))
 
     def build(compiler: Compiler, place):
-        place.parent.mkdir()
         place.touch()
         built.append(place)
 

@@ -30,7 +30,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ascsim.cache import cache_directory
+from ascsim.cache import generation
 from ascsim.profiles import Profile
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def headers(profile: Profile) -> Path:
     A compiler is given this directory and :data:`INCLUDE`, with ``-I`` or ``-isystem``, and
     ``-include ascsim/prelude.hpp``.
     """
-    directory = cache_directory() / f"headers-{headers_hash()}" / profile.name
+    directory = generation("headers", headers_hash()) / profile.name
     if directory.exists():
         return directory
     partial = directory.with_name(f"{profile.name}.{os.getpid()}")

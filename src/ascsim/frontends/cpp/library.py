@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ascsim.cache import cache_directory
+from ascsim.cache import generation
 from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp.compilers import Compiler, find_compiler
 
@@ -26,7 +26,7 @@ def runtime_library(compiler: Compiler | None = None) -> Path:
         UserError: there is no compiler, or it cannot compile the runtime.
     """
     compiler = compiler or find_compiler()
-    place = cache_directory() / f"runtime-{_key(compiler)}" / NAME
+    place = generation("runtime", _key(compiler)) / NAME
     if not place.exists():
         _build(compiler, place)
     return place
@@ -46,7 +46,6 @@ def _key(compiler: Compiler) -> str:
 
 
 def _build(compiler: Compiler, place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent) as directory:
         made = Path(directory, NAME)
         command = [
