@@ -24,6 +24,7 @@ struct Issued {
 } issued[256];
 uint32_t n_issued;
 int64_t issue_result;
+uint32_t issue_rows;  // how many rows a call leaves
 
 struct Event {
     char what[32];
@@ -65,6 +66,10 @@ int64_t ascsim_issue(uint32_t definition, uint32_t count, const AscsimOperand* o
     now.count = count;
     now.site = reinterpret_cast<uint64_t>(__builtin_return_address(0));
     std::memcpy(now.operands, operands, count * sizeof *operands);
+    for (uint32_t row = 0; row < issue_rows; ++row) {
+        const uint64_t words[] = {ascsim_core.core | 9u << 16 | uint64_t{definition} << 32, operands->address << 32, now.site, 3};
+        std::memcpy(rows + 32 * n_rows++, words, sizeof words);
+    }
     return issue_result;
 }
 

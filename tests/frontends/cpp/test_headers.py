@@ -14,6 +14,7 @@ from ascsim.machine.dtypes import DTYPES
 from ascsim.machine.trace import SITE_PC, Kind, Mode
 from ascsim.machine.words import Pipe, Space
 from compiled_headers import Compiled, compile_errors, compile_kernels, lines_of
+from frontends.cpp.programs import line_of
 
 # ---------------------------------------------------------------------------------------------------------------------
 # half and bfloat16_t
@@ -456,6 +457,17 @@ extern "C" void copies(void** a)
     asc_sync_notify(PIPE_MTE2, PIPE_V, EVENT_ID3);
     *(int64_t*)ascsim_core.memory[1] = asc_get_block_idx() + block_idx;
 }
+extern "C" void barriers(void**)
+{
+    for (int i = 0; i < 3; ++i) {
+        asc_mem_bar(VST_VLD);  // MARK first
+    }
+    ascsim_core.core = 5;
+    asc_mem_bar(VST_VLD);  // MARK second
+    asc_mem_bar(VLD_VST);
+    asc_mem_bar(VST_VLD);
+    ascsim_core.core = 0;
+}
 """
 
 
@@ -551,6 +563,24 @@ def test_an_overrun_within_the_guard_goes_on(registers: Compiled) -> None:
     _start(registers)
     assert registers.run("outside", 196608 - 32)
     assert registers.accesses["start"].tolist() == [196608 - 32]
+
+
+def test_an_instruction_that_is_its_row_alone_asks_the_machine_once(registers: Compiled) -> None:
+    rows_of_a_call = ctypes.c_uint32.in_dll(registers.library, "issue_rows")
+    for count, calls in ((0, 6), (2, 6), (1, 3)):  # one row, no more and no less, can be written again
+        _start(registers)
+        rows_of_a_call.value = count
+        assert registers.run("barriers")
+        assert len(registers.issued) == calls
+    rows_of_a_call.value = 0
+    assert registers.issued["operands"]["address"][:, 0].tolist() == [1, 2, 1]
+    rows = registers.rows
+    assert rows["arg"].tolist() == [1, 1, 1, 1, 2, 1]
+    assert rows["core"].tolist() == [0, 0, 0, 5, 5, 5]
+    assert set(rows["pipe"].tolist()) == {9} and set(rows["work"].tolist()) == {3}
+    sites = [int(pc) - _load_address(registers) for pc in rows["site"]]
+    first, second = (line_of(REGISTER_KERNELS, mark) for mark in ("MARK first", "MARK second"))
+    assert lines_of(registers.path, sites[:4]) == [first, first, first, second]
 
 
 def test_copies_and_flags_go_through_the_machine(registers: Compiled) -> None:

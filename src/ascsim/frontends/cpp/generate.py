@@ -290,6 +290,8 @@ def _issue(definition: d.Definition, setters: dict[str, str]) -> str:
     for number, name in enumerate(names):
         setter = setters.get(name, "::ascsim::set_absent({o})")
         lines.append(setter.format(o=f"o[{number}]") + ";")
+    if getattr(definition, "row_only", False):
+        return " ".join(lines) + f" ::ascsim::issue_or_repeat<{definition.number}, {max(len(names), 1)}>(o)"
     return " ".join(lines) + f" ::ascsim::issue({definition.number}, {len(names)}, o)"
 
 

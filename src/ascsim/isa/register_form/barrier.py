@@ -15,7 +15,7 @@ from ascsim.machine.words import Pipe
     "mem_bar", cpp="asc_mem_bar", aliases=("mem_bar",), profiles=A5, pipe=Pipe.V,
     operands=(Choice("mode", MemoryBarrier, doc="which accesses wait for which"),),
     rules=(member("mode", MemoryBarrier),),
-    row=lambda core, call: (Pipe.V, Kind.MEM_BAR, 0, int(call.mode)),
+    row=lambda core, call: (Pipe.V, Kind.MEM_BAR, 0, int(call.mode)), row_only=True,
     sources=("asc-devkit C-API reg/sync_control/asc_mem_bar", "pto-isa docs/isa mem-bar"),
     notes=(
         "Two accesses of one register stay in order without it. For a vector store before a vector load the mode is "

@@ -162,6 +162,56 @@ ASCSIM_INLINE void append_access(uint8_t mode, uint8_t operand, uint8_t align, u
     append_record(ascsim_trace.accesses, count, what, static_cast<uint64_t>(start), uint64_t{length}, none);
 }
 
+// What an instruction that is nothing but its row was last called with, and that row.
+template <unsigned Number, unsigned Count>
+struct Last {
+    static inline bool is_known = false;
+    static inline Operand operands[Count];
+    static inline uint64_t row[4], rows_before;
+};
+
+template <unsigned Number, unsigned Count>
+ASCSIM_QUIET bool repeat_row(uint64_t site, const Operand* operands)
+{
+    using Known = Last<Number, Count>;
+    uint64_t& count = *ascsim_trace.n_rows;
+    if (!Known::is_known || std::memcmp(operands, Known::operands, sizeof Known::operands) != 0) {
+        Known::rows_before = count;
+        return false;
+    }
+    if (__builtin_expect(count >= ascsim_trace.row_capacity, 0)) {
+        ascsim_trace_grow();
+    }
+    const uint64_t what = (Known::row[0] & ~uint64_t{0xffff}) | ascsim_core.core;
+    append_record(ascsim_trace.rows, count, what, Known::row[1], site, Known::row[3]);
+    return true;
+}
+
+template <unsigned Number, unsigned Count>
+ASCSIM_QUIET void remember_row(const Operand* operands)
+{
+    using Known = Last<Number, Count>;
+    Known::is_known = *ascsim_trace.n_rows == Known::rows_before + 1;  // where it does nothing there is none
+    if (Known::is_known) {
+        std::memcpy(static_cast<void*>(Known::operands), operands, sizeof Known::operands);
+        std::memcpy(Known::row, ascsim_trace.rows + Known::rows_before * sizeof Known::row, sizeof Known::row);
+    }
+}
+
+// One instruction that is nothing but its row. An equal call after it leaves the same row, of its own core and line.
+template <unsigned Number, unsigned Count>
+ASCSIM_INLINE void issue_or_repeat(const Operand* operands)
+{
+#if ASCSIM_SIDE
+    if (!repeat_row<Number, Count>(here(), operands)) {
+        issue(Number, Count, operands);
+        remember_row<Number, Count>(operands);
+    }
+#else
+    static_cast<void>(operands);
+#endif
+}
+
 // Register instructions: arguments in the order of the compiled wrapper's parameters (isa/compile.py)
 
 // A number as the wrapper wants it: eight bytes.
