@@ -176,7 +176,7 @@ def register_loop(results: Results) -> None:
         def seconds(iterations: int) -> float:
             return median_seconds(process([str(program), str(iterations)]), 3)
 
-        few, many = 1_000, 201_000
+        few, many = 1_000, 801_000
         per_instruction = (seconds(many) - seconds(few)) / (many - few) / 5
         printed = subprocess.run([str(program), "0"], check=True, capture_output=True, text=True).stdout
         plain = float(next(line.split()[1] for line in printed.splitlines() if line.startswith("plain_ns"))) * 1e-9
