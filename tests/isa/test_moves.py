@@ -57,6 +57,17 @@ def test_a_step_does_not_run_from_one_argument_into_the_next() -> None:
     assert {move[2] for move in plan.moves} == {0, 1}
 
 
+def test_a_copy_goes_byte_by_byte_and_a_reversal_by_the_widest_unit() -> None:
+    arguments = [Argument(512, 8)]
+
+    def plan(function: Any) -> Any:
+        (table,) = sources(function, arguments)
+        return loop(byte_table(table, arguments), arguments)
+
+    assert plan(lambda a: a[256:]) == (1, 256, ((0, 1, 0, 256, 1),))
+    assert plan(lambda a: a.view("u8")[31::-1]) == (8, 32, ((0, 1, 0, 31, -1),))
+
+
 @pytest.mark.parametrize(
     "row",
     [r for r in distribute.DISTRIBUTIONS if r.kind in ("load", "store")],

@@ -115,7 +115,15 @@ def loop(table: np.ndarray, arguments: Sequence[Argument]) -> Loop:
                     moves.append((place, period, *known))
             best = Loop(unit, inner, tuple(moves))
     assert best is not None
-    return best
+    return _by_bytes(best)
+
+
+def _by_bytes(found: Loop) -> Loop:
+    """A plain copy byte by byte: so the compiler sees it for what it is, and moves 64 bytes at once."""
+    place, stride, source, start, step = found.moves[0]
+    if len(found.moves) > 1 or source is None or (stride, step) != (1, 1):
+        return found
+    return Loop(1, found.repeats * found.unit, ((place * found.unit, 1, source, start * found.unit, 1),))
 
 
 def _units(table: np.ndarray, arguments: Sequence[Argument]) -> tuple[int, np.ndarray]:
