@@ -59,6 +59,7 @@ def test_columns_do_not_depend_on_how_many_rows_are_looked_at_together(monkeypat
         assert trace.kind.tolist() == cores
         assert trace.first_access.tolist() == [0, 1, 1, 3, 3, 3, 6, 7]
         assert trace.turns.tolist() == [2, 5, 6]
+        assert trace.marks.tolist() == [2, 3, 4, 6]
 
 
 def test_a_saved_trace_loads_the_same(tmp_path):

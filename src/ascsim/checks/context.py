@@ -67,11 +67,6 @@ class Context:
     hidden: list[str] = field(default_factory=list)
     """What a check had to leave out, in sentences."""
 
-    @property
-    def kind(self) -> np.ndarray:
-        """The rows' kinds, contiguous."""
-        return self.trace.kind
-
     @cached_property
     def compiled(self) -> bool:
         """Whether to run long loops compiled."""
@@ -108,7 +103,7 @@ class Context:
 
         LAUNCH_BEGIN opens the rows of a core; its number says which launch that core belongs to.
         """
-        n = len(self.kind)
+        n = len(self.trace.rows)
         core, begins, ends = self.trace.rows["core"], self._begins, self._ends + 1
         cuts = np.unique(np.concatenate(([0, n], begins, ends, self.trace.turns))).tolist()
         numbers = dict(zip(begins.tolist(), self.trace.rows["arg"][begins].tolist(), strict=True))
@@ -149,9 +144,9 @@ class Context:
         """For each core of :attr:`visit`, whether its run ended before the kernel did: a fault, a refusal, a crash."""
         stopped = np.zeros(len(self.visit.core), bool)
         for kind, data in self.trace.notes:
-            if kind in ("fault", "refused") and len(self.kind):
+            if kind in ("fault", "refused") and len(self.trace.rows):
                 row = data.get("row")
-                stopped[slice(None) if row is None else self.cores_of(min(int(row), len(self.kind) - 1))] = True
+                stopped[slice(None) if row is None else self.cores_of(min(int(row), len(self.trace.rows) - 1))] = True
         if len(self._begins) > len(self._ends):
             stopped[self.cores_of(self._begins[-1])] = True
         return stopped
@@ -161,13 +156,18 @@ class Context:
         """Notes of launches by number."""
         return {data.get("number", i): data for i, data in enumerate(self.trace.noted("launch"), start=1)}
 
+    def _marks(self, *kinds: Kind) -> np.ndarray:
+        """The rows of these kinds, none of which is that of instructions."""
+        marks = self.trace.marks
+        return marks[np.isin(self.trace.kind[marks], kinds)]
+
     @cached_property
     def _begins(self) -> np.ndarray:
-        return np.flatnonzero(self.kind == Kind.LAUNCH_BEGIN)
+        return self._marks(Kind.LAUNCH_BEGIN)
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        return np.flatnonzero(self.kind == Kind.LAUNCH_END)
+        return self._marks(Kind.LAUNCH_END)
 
     @cached_property
     def _positions(self) -> np.ndarray:
@@ -175,9 +175,13 @@ class Context:
         positions[self.visit.order] = np.arange(len(positions))
         return positions
 
-    def positions(self, rows: np.ndarray | int) -> np.ndarray | int:
+    def positions(self, rows: np.ndarray | int) -> np.ndarray:
         """Where rows stand in :attr:`visit`."""
-        return self._positions[rows] if len(self._positions) else rows
+        return self._positions[rows] if len(self._positions) else np.asarray(rows)
+
+    def in_order(self, rows: np.ndarray) -> np.ndarray:
+        """Rows as :attr:`visit` comes by them."""
+        return rows[np.argsort(self.positions(rows))] if len(self.visit.order) else rows
 
     def cores_of(self, rows: np.ndarray | int) -> np.ndarray:
         """The core of :attr:`visit` that rows belong to."""
@@ -186,9 +190,8 @@ class Context:
     @cached_property
     def _vector_functions(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions of begins and ends of vector functions, and which are begins."""
-        kinds = self.visit.sorted(self.kind)
-        edges = np.flatnonzero((kinds == Kind.VF_BEGIN) | (kinds == Kind.VF_END))
-        return edges, kinds[edges] == Kind.VF_BEGIN
+        edges = self.in_order(self._marks(Kind.VF_BEGIN, Kind.VF_END))
+        return self.positions(edges), self.trace.kind[edges] == Kind.VF_BEGIN
 
     def in_vector_function(self, row: int) -> bool:
         """Whether a row is part of a vector function, which no flag or barrier can interrupt."""
@@ -199,7 +202,8 @@ class Context:
     @cached_property
     def flags(self) -> Flags:
         """The flag operations, paired."""
-        return pair_flags(self.kind, self.trace.rows, self.visit)
+        rows = self.in_order(self._marks(Kind.SET_FLAG, Kind.WAIT_FLAG))
+        return pair_flags(rows, self.positions(rows), self.trace.rows, self.visit)
 
     # One row
 

@@ -29,10 +29,6 @@ class Visit(NamedTuple):
     """For each core visited: which launch (a count from 0; rows outside any launch have counts of their own)."""
     core: np.ndarray
 
-    def sorted(self, column: np.ndarray) -> np.ndarray:
-        """A column of all rows in visiting order."""
-        return column[self.order] if len(self.order) else column
-
     def rows(self, positions: np.ndarray) -> np.ndarray:
         """The rows at positions."""
         return self.order[positions] if len(self.order) else positions
@@ -64,12 +60,9 @@ class Flags:
         return here[(self.source[low:high] == source) & (self.target[low:high] == target)]
 
 
-def pair_flags(kind: np.ndarray, rows: np.ndarray, visit: Visit) -> Flags:
-    """Collect and pair the flag operations of a trace."""
-    kinds = visit.sorted(kind)
-    position = np.flatnonzero((kinds == Kind.SET_FLAG) | (kinds == Kind.WAIT_FLAG))
-    row = visit.rows(position).astype(np.int64)
-    is_set = kinds[position] == Kind.SET_FLAG
+def pair_flags(row: np.ndarray, position: np.ndarray, rows: np.ndarray, visit: Visit) -> Flags:
+    """Pair flag operations, given by their rows and positions in visiting order."""
+    is_set = rows["kind"][row] == Kind.SET_FLAG
     pipe, pipe2 = rows["pipe"][row].astype(np.int64), rows["pipe2"][row].astype(np.int64)
     source, target = np.where(is_set, pipe, pipe2), np.where(is_set, pipe2, pipe)
     event = rows["arg"][row].astype(np.int64)

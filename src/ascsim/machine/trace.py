@@ -226,24 +226,31 @@ class Trace:
         return self._columns[1]
 
     @property
-    def turns(self) -> np.ndarray:
-        """The rows with another core than the row before them."""
+    def marks(self) -> np.ndarray:
+        """The rows that are no instructions."""
         return self._columns[2]
 
+    @property
+    def turns(self) -> np.ndarray:
+        """The rows with another core than the row before them."""
+        return self._columns[3]
+
     @cached_property
-    def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """``kind``, ``first_access`` and ``turns``: each row is read from memory once, for all of them."""
+    def _columns(self) -> tuple[np.ndarray, ...]:
+        """``kind``, ``first_access``, ``marks``, ``turns``: each row is read from memory once, for all of them."""
         kind, first = np.empty(len(self.rows), np.uint8), np.zeros(len(self.rows) + 1, np.int64)
-        turns = []
+        marks, turns = [], []
         for at in range(0, len(self.rows), _CHUNK):
             chunk = self.rows[at : at + _CHUNK]
             end = at + len(chunk)
             kind[at:end] = chunk["kind"]
+            marks.append(np.flatnonzero(kind[at:end] != Kind.INSTRUCTION) + at)
             np.cumsum(chunk["n_access"], dtype=np.int64, out=first[at + 1 : end + 1])
             first[at + 1 : end + 1] += first[at]
             core = self.rows["core"][max(at - 1, 0) : end]
             turns.append(np.flatnonzero(core[1:] != core[:-1]) + max(at, 1))
-        return kind, first, np.concatenate([np.zeros(0, np.int64), *turns])
+        none = np.zeros(0, np.int64)
+        return kind, first, np.concatenate([none, *marks]), np.concatenate([none, *turns])
 
     def rows_of(self, accesses: np.ndarray | int) -> np.ndarray:
         """The rows that own accesses (int64)."""

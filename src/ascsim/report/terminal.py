@@ -119,9 +119,10 @@ def plural(count: int, word: str) -> str:
 
 def instructions(trace: Trace) -> int:
     """Instructions and sync operations that the user wrote."""
-    kinds = (Kind.INSTRUCTION, Kind.SET_FLAG, Kind.WAIT_FLAG, Kind.BARRIER, Kind.MEM_BAR)
-    own = trace.rows["parent"] < 0
-    return sum(int(np.count_nonzero((trace.kind == kind) & own)) for kind in kinds)
+    others = (Kind.LAUNCH_BEGIN, Kind.LAUNCH_END, Kind.VF_BEGIN, Kind.VF_END)
+    marks = trace.rows[trace.marks]
+    written = int(np.count_nonzero(trace.rows["parent"] < 0))
+    return written - int(np.count_nonzero(np.isin(marks["kind"], others) & (marks["parent"] < 0)))
 
 
 def summary(kernel: str, profile: Profile, trace: Trace, diagnostics: Sequence[Diagnostic], sync: str) -> Text:
