@@ -340,13 +340,13 @@ def test_rows_without_a_site_are_told_by_name() -> None:
 
 def test_a_long_trace_is_checked_compiled_and_says_so_once() -> None:
     builder = Builder()
-    for _ in range(1200):
+    for _ in range(2400):
         builder.op(MTE2, "load", writes=[0], line=1)
         builder.op(V, "add", [0], line=2)
     context = builder.context()
     assert context.compiled
     found = builder.run(notice=lambda text: None)
-    assert {(d.code, d.count) for d in found} == {("R001", 1200), ("R002", 1199)} | {
+    assert {(d.code, d.count) for d in found} == {("R001", 2400), ("R002", 2399)} | {
         (d.code, d.count) for d in found if d.code == "R003"
     }
 

@@ -17,8 +17,8 @@ from ascsim.machine.words import Pipe, Space
 from ascsim.profiles import Profile
 
 Sites = Callable[[int, int], Site | None]
-PLAIN_ROWS, PLAIN_BURSTS = 2000, 50_000
-"""Up to so many rows, and bursts of their accesses, are checked in plain Python: importing Numba would take longer."""
+PLAIN_ROWS, PLAIN_BURSTS = 4000, 50_000
+"""Up to so many rows, and bursts of their accesses, are checked in plain Python: to load compiled loops takes longer."""
 
 
 @dataclass(frozen=True)

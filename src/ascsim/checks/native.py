@@ -1,13 +1,13 @@
 """Compiled twins of the loops in :data:`MODULES`, for traces too long for plain Python.
 
-Numba is imported here and only when it is asked for: its import costs more than the checks of a small run.
+They are made by Numba once and kept on disk (:mod:`ascsim.compiled`), one for each loop and the types of its arguments.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import FunctionType
@@ -15,45 +15,127 @@ from typing import Any
 
 import numpy as np
 
-from ascsim.cache import generation
+from ascsim.cache import generation, write_atomically
 from ascsim.checks import clocks, sweep
+from ascsim.compiled import emit, link, tools
 
 MODULES = (clocks, sweep)
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 """The loops make no arrays, so they need no reference counting: with it, that would be most of the work."""
 
 
-def compiled(function: Callable, notice: Callable[[str], None] | None = None) -> Any:
-    """The compiled twin of a function of :data:`MODULES`.
+def compiled(function: Callable, notice: Callable[[str], None] | None = None) -> Callable:
+    """The compiled twin of a function of :data:`MODULES`, which takes numbers, contiguous arrays, and named tuples.
 
-    Its machine code is kept on disk; ``notice`` is called with one sentence when it has to be made first.
+    ``notice`` is called with one sentence when it has to be made first.
     """
-    assert isinstance(function, FunctionType)
-    if notice is not None and not any(directory().rglob(f"*{function.__name__}*.nbi")):
-        notice("compiling the checks for long traces (once, a few seconds)")
-    return _compiled(function)
+
+    def call(*arguments: Any) -> int:
+        cells = np.array([*(cell for argument in arguments for cell in _cells(argument)), 0], np.int64)
+        _entry(function, _signature(arguments), notice)(cells.ctypes.data)
+        return int(cells[-1])
+
+    return call
+
+
+Signature = tuple[Any, ...]
+"""Of each argument: None for a number, (dtype, dimensions) of an array, (class, those of its fields) of a named tuple."""
+
+
+def _signature(arguments: Sequence[Any]) -> Signature:
+    return tuple(
+        (type(one), _signature(one))
+        if isinstance(one, tuple)
+        else (one.dtype, one.ndim)
+        if isinstance(one, np.ndarray)
+        else None
+        for one in arguments
+    )
+
+
+def _cells(argument: Any) -> Iterator[int]:
+    """What the compiled twin is given of an argument: a number, or an array's address and shape."""
+    if isinstance(argument, tuple):
+        for one in argument:
+            yield from _cells(one)
+    elif isinstance(argument, np.ndarray):
+        assert argument.flags.c_contiguous
+        yield argument.ctypes.data
+        yield from argument.shape
+    else:
+        yield int(argument)
 
 
 @cache
-def directory() -> Path:
-    """Where the machine code is kept: one directory for each state of the loops, and of what compiles them."""
-    digest = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
-    for module in MODULES:
-        digest.update(Path(str(module.__file__)).read_bytes())
+def _directory() -> Path:
+    """One directory for each state of the loops, and of what compiles them."""
+    digest = hashlib.sha256(tools().encode())
+    for path in (__file__, *(str(module.__file__) for module in MODULES)):
+        digest.update(Path(path).read_bytes())
     return generation("checks", digest.hexdigest()[:16])
 
 
 @cache
-def _compiled(function: FunctionType) -> Any:
+def _entry(function: FunctionType, signature: Signature, notice: Callable[[str], None] | None) -> Callable:
+    """The C function for arguments of these types; it takes the address of their cells and of one for the result."""
+    types = hashlib.sha256(repr(signature).encode()).hexdigest()[:8]
+    path = _directory() / f"{function.__name__}_{types}.o"
+    if not path.exists():
+        if notice is not None:
+            notice("compiling the checks for long traces (once, a few seconds)")
+        write_atomically(path, emit(_made(function, signature)))
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(link(path))
+
+
+# Making them
+
+
+def _made(function: FunctionType, signature: Signature) -> Any:
+    """The C function, by Numba."""
+    import numba
+    from numba import types
+
+    names: dict[str, Any] = {"twin": _twin(function), "carray": numba.carray, "int64": np.int64, "pointer": _pointer()}
+    at = 0
+
+    def argument(one: Any) -> str:
+        nonlocal at
+        if one is None:
+            at += 1
+            return f"cells[{at - 1}]"
+        kind, more = one
+        if isinstance(kind, type):
+            names[kind.__name__] = kind
+            return f"{kind.__name__}({', '.join([argument(part) for part in more])})"
+        first, at = at, at + 1 + more
+        names[f"dtype_{first}"] = kind
+        shape = ", ".join(f"cells[{number}]" for number in range(first + 1, at))
+        return f"carray(pointer(cells[{first}]), ({shape},), dtype_{first})"
+
+    call = f"twin({', '.join([argument(one) for one in signature])})"
+    result = f"cells[{at}] = {call}" if function.__annotations__["return"] == "int" else call
+    text = f"def entry(address):\n    cells = carray(address, ({at + 1},), int64)\n    {result}\n"
+    exec(compile(text, f"<{function.__name__}>", "exec"), names)
+    return numba.cfunc(types.void(types.voidptr), error_model="numpy")(names["entry"])
+
+
+def _pointer() -> Any:
+    """An address as a pointer, in compiled code."""
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def pointer(context: Any, address: Any) -> Any:
+        return types.voidptr(types.int64), lambda _, builder, __, given: builder.inttoptr(given[0], cgutils.voidptr_t)
+
+    return pointer
+
+
+def _twin(function: FunctionType) -> Any:
     import numba
 
-    ours: Any = numba.config
-    before = ours.CACHE_DIR
-    try:
-        ours.CACHE_DIR = str(directory())  # read while the decorator runs, and not after
-        return numba.njit(_with_compiled_helpers(function), cache=True, **_OPTIONS)
-    finally:
-        ours.CACHE_DIR = before
+    return numba.njit(_with_compiled_helpers(function), **_OPTIONS)
 
 
 def _with_compiled_helpers(function: FunctionType) -> FunctionType:
@@ -71,6 +153,4 @@ def _with_compiled_helpers(function: FunctionType) -> FunctionType:
 
 @cache
 def _helper(function: FunctionType) -> Any:
-    import numba
-
-    return numba.njit(_with_compiled_helpers(function), **_OPTIONS)
+    return _twin(function)

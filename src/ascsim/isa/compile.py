@@ -6,17 +6,15 @@ at the same time; callers copy where a register is both.
 
 The NumPy form calls the semantics on views of the buffers. The compiled form is made from the same semantics, in the
 way that the definition's ``native`` names: recorded and written as loops over lanes (isa/loops.py), loops that move
-data (isa/moves.py), a table of all results, or the array function itself. What Numba makes of it is kept on disk, as an
-object file, under a hash of everything that it depends on: Numba's own cache does not notice that a function which a
-cached function was made from has changed, and Numba itself takes a fifth of a second to import.
+data (isa/moves.py), a table of all results, or the array function itself. What Numba makes of it is kept on disk
+(ascsim/compiled.py) under a hash of everything that it depends on: Numba's own cache does not notice that a function
+which a cached function was made from has changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-import re
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -25,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ascsim.cache import generation, write_atomically
+from ascsim.compiled import emit, link, tools
 from ascsim.isa import definition as d
 from ascsim.isa import moves
 from ascsim.isa.loops import Program, affine
@@ -447,17 +446,11 @@ def stack() -> Any:
 
 @cache
 def _tools_hash() -> str:
-    """A hash of what all compiled code depends on: the semantics, these tools, Numba, NumPy, Python, the processor."""
-    from importlib.metadata import version
-
-    import llvmlite.binding as llvm
-
+    """A hash of what all compiled code depends on: the semantics, the tools that write them, those that compile them."""
     root = Path(__file__).parent
-    versions = f"{CACHE_VERSION} {version('numba')} {np.__version__} {sys.version}"
-    versions += f" {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
-    digest = hashlib.sha256(versions.encode())
-    tools = [root / f"{name}.py" for name in ("compile", "loops", "moves")]
-    for path in (*tools, *sorted((root / "semantics").glob("*.py"))):
+    digest = hashlib.sha256(f"{CACHE_VERSION} {tools()}".encode())
+    writers = [root / f"{name}.py" for name in ("compile", "loops", "moves")]
+    for path in (*writers, *sorted((root / "semantics").glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -489,56 +482,8 @@ def native_pointer(bound: d.BoundRegisterInstruction) -> int:
         name = "_".join([bound.name, *(t.name for t in bound.types.values()), _own_hash(bound)])
         path = generation("semantics", _tools_hash()) / f"{name}.o"
         if not path.exists():
-            write_atomically(path, _object(native_text(bound)))
-        address = _loaded[key] = _link(path)
+            namespace: dict[str, Any] = {}
+            exec(compile(native_text(bound), "<semantics>", "exec"), namespace)
+            write_atomically(path, emit(namespace["entry"]))
+        address = _loaded[key] = link(path)
     return address
-
-
-def _object(text: str) -> bytes:
-    """An object file with the ``entry`` of a module's text.
-
-    Numba's functions can report an exception. Ours raise none, and what they would do it with, functions of Python's
-    and of Numba's, is cut out: the object can be used without Numba.
-    """
-    import llvmlite.binding as llvm
-
-    namespace: dict[str, Any] = {}
-    exec(compile(text, "<semantics>", "exec"), namespace)
-    entry = namespace["entry"]
-    reported = re.compile(r"^declare (?!.*@llvm\.)(.*@(?:Py|NRT_|numba_)\w+\(.*)$", re.MULTILINE)
-    module = llvm.parse_assembly(reported.sub(r"define internal \1 { unreachable }", entry.inspect_llvm()))
-    module.get_function(entry.native_name).name = "entry"
-    return _target().emit_object(module)
-
-
-@cache
-def _target() -> Any:
-    """This computer, for LLVM."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    processor = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(*processor, opt=3, reloc="pic", codemodel="small", jit=True)
-
-
-@cache
-def _linker() -> Any:
-    import llvmlite.binding as llvm
-
-    return llvm.create_lljit_compiler(_target())
-
-
-_libraries: list[Any] = []
-"""What was linked stays in memory as long as this refers to it."""
-
-
-def _link(path: Path) -> int:
-    """The address of the ``entry`` of an object file."""
-    import llvmlite.binding as llvm
-
-    builder = llvm.JITLibraryBuilder().add_object_img(path.read_bytes()).add_current_process().export_symbol("entry")
-    library = builder.link(_linker(), f"{path.stem}_{len(_libraries)}")
-    _libraries.append(library)
-    return library["entry"]
