@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascsim.checks import sweep
 from ascsim.checks.context import Context, Found
 from ascsim.checks.naming import Tiles, describe, plural, space_name, tile_bytes
-from ascsim.checks.spans import Intervals, common, extent, reaches, touched, within
+from ascsim.checks.spans import Intervals, common, extent, touched, within
+from ascsim.checks.sweep import FAR
 from ascsim.diagnostics import CATALOGUE, Severity
-from ascsim.machine.trace import Mode, Trace
-from ascsim.machine.words import Space
-
-_FAR = np.iinfo(np.int64).max
+from ascsim.machine.trace import Mode
 
 CATALOGUE.add(
     "B001", Severity.ERROR, "Access outside a memory",
@@ -61,18 +57,10 @@ CATALOGUE.add(
 )  # fmt: skip
 
 
-class _Suspects(NamedTuple):
-    """Numbers of accesses that need a closer look, by what for."""
-
-    outside: np.ndarray
-    misaligned: np.ndarray
-    beyond_tile: np.ndarray
-
-
 def check(context: Context) -> Iterator[Found]:
     """Findings of bytes outside memories and allocations, and of misaligned operands."""
     tiles = Tiles(context.trace)
-    suspects = _suspects(context, tiles)
+    suspects = context.suspects
     faults = {note.get("row") for note in context.trace.noted("fault")}  # told when the run stopped
     rows = context.trace.rows_of(suspects.outside)
     outside = [n for n, row in zip(suspects.outside.tolist(), rows.tolist(), strict=True) if row not in faults]
@@ -80,42 +68,8 @@ def check(context: Context) -> Iterator[Found]:
     yield from _each(context, suspects.misaligned, lambda n: _misaligned(context, tiles, n))
     yield from _each(context, suspects.beyond_tile, lambda n: _beyond_tile(context, tiles, n))
     allocations = _Allocations(context)
-    strangers = allocations.strangers(context.gm_accesses)
+    strangers = allocations.strangers(suspects.gm)
     yield from _each(context, strangers, lambda n: _stranger(context, allocations, tiles, n))
-
-
-def _suspects(context: Context, tiles: Tiles) -> _Suspects:
-    """The accesses that :func:`ascsim.checks.sweep.find_suspects` finds."""
-    trace = context.trace
-    floor, ceiling = np.zeros(256, np.int64), np.full(256, _FAR)
-    floor[[Space.GM, Space.STATE]] = -_FAR
-    for name, limits in context.profile.spaces.items():
-        if name != Space.GM.name:
-            ceiling[Space[name]] = limits.capacity - limits.reserved
-    columns = (*reaches(trace.shapes), floor, ceiling, _tile_ends(trace), *_tiles_by_address(tiles))
-    found, counts = np.empty((3, len(trace.accesses)), np.int64), np.zeros(3, np.int64)
-    context.loop(sweep.find_suspects)(
-        context.tables.accesses, *(context.as_sequence(column) for column in columns), _FAR, found, counts
-    )
-    return _Suspects(*(numbers[:count].copy() for numbers, count in zip(found, counts, strict=True)))
-
-
-def _tile_ends(trace: Trace) -> np.ndarray:
-    """For each object number, where its tile ends; 0 where its end must be looked up by address or is not known."""
-    ends = np.zeros(len(trace.objects) + 1, np.int64)
-    for number, data in enumerate(trace.objects, start=1):
-        is_tile = data.get("type") == "tile" and data.get("address", -1) >= 0
-        ends[number] = tile_bytes(data)[1] if is_tile else _FAR
-    return ends
-
-
-def _tiles_by_address(tiles: Tiles) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The tiles as :func:`ascsim.checks.sweep.tile_end` wants them."""
-    spans = sorted((tile["space"], *tile_bytes(tile)) for tile in tiles.all)
-    spaces, begins, ends = np.array(spans, np.int64).reshape(-1, 3).T
-    first = np.searchsorted(spaces, np.arange(257))
-    farthest = [np.maximum.accumulate(ends[low:high]) for low, high in pairwise(first.tolist())]
-    return first, np.ascontiguousarray(begins), np.concatenate(farthest)
 
 
 def _each(context: Context, numbers: np.ndarray, tell: Callable[[int], Found | None]) -> Iterator[Found]:
@@ -173,8 +127,8 @@ def _outside(context: Context, tiles: Tiles, number: int) -> Found | None:
     bytes_touched = touched(context.trace, number)
     rows, whats = _place(context, tiles, number)
     verb = _verb(context, number)
-    before = within(bytes_touched, -_FAR, 0)
-    beyond = within(bytes_touched, limits.capacity, _FAR)
+    before = within(bytes_touched, -FAR, 0)
+    beyond = within(bytes_touched, limits.capacity, FAR)
     if before or beyond:
         first = (before or beyond)[0][0]
         size = _size(before) + _size(beyond)
@@ -230,7 +184,7 @@ def _beyond_tile(context: Context, tiles: Tiles, number: int) -> Found | None:
         return None
     end = max(tile_bytes(tile)[1] for tile in own)
     begin = min(tile_bytes(tile)[0] for tile in own)
-    over = within(touched(context.trace, number), end, _FAR)
+    over = within(touched(context.trace, number), end, FAR)
     for tile in tiles.all:
         low, high = tile_bytes(tile)
         if tile["space"] != space or (low < end and high > begin):
@@ -277,10 +231,10 @@ class _Allocations:
         for kind, data in context.trace.notes:
             if kind == "allocation":
                 start, born = int(data["start"]), int(data.get("row", 0))
-                self.all.append(_Allocation(data.get("name") or "", start, start + int(data["size"]), born, _FAR))
+                self.all.append(_Allocation(data.get("name") or "", start, start + int(data["size"]), born, FAR))
             elif kind == "free" and "row" in data:
                 for index in range(len(self.all) - 1, -1, -1):
-                    if self.all[index].start == data["start"] and self.all[index].died == _FAR:
+                    if self.all[index].start == data["start"] and self.all[index].died == FAR:
                         self.all[index] = self.all[index]._replace(died=int(data["row"]))
                         break
 
@@ -292,8 +246,8 @@ class _Allocations:
         low, high = extent(trace.accesses[numbers], trace.shapes)
         rows = trace.rows_of(numbers)
         inside = np.zeros(len(numbers), bool)
-        changes = sorted({0, *(a.born for a in self.all), *(a.died for a in self.all if a.died != _FAR)})
-        for since, until in zip(changes, [*changes[1:], _FAR], strict=True):
+        changes = sorted({0, *(a.born for a in self.all), *(a.died for a in self.all if a.died != FAR)})
+        for since, until in zip(changes, [*changes[1:], FAR], strict=True):
             begin, end = np.searchsorted(rows, (since, until))
             alive = sorted((a.start, a.end) for a in self.all if a.born <= since < a.died)
             if begin == end or not alive:

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ascsim.checks.flags import Flags, Visit, pair_flags
+from ascsim.checks.sweep import Suspects, look_over
 from ascsim.diagnostics import Place, Severity, Site
 from ascsim.machine.trace import Kind, Trace
-from ascsim.machine.words import Pipe, Space
+from ascsim.machine.words import Pipe
 from ascsim.profiles import Profile
 
 Sites = Callable[[int, int], Site | None]
@@ -105,7 +106,7 @@ class Context:
         """
         n = len(self.trace.rows)
         core, begins, ends = self.trace.rows["core"], self._begins, self._ends + 1
-        cuts = np.unique(np.concatenate(([0, n], begins, ends, self.trace.turns))).tolist()
+        cuts = sorted({0, n, *begins.tolist(), *ends.tolist(), *self.trace.turns.tolist()})
         numbers = dict(zip(begins.tolist(), self.trace.rows["arg"][begins].tolist(), strict=True))
         closed = set(ends.tolist())
         groups: list[list[tuple[int, int]]] = []
@@ -128,16 +129,15 @@ class Context:
             groups[running[here]].append((low, high))
         pieces = [piece for group in groups for piece in group]
         starts = np.cumsum([0, *(sum(high - low for low, high in group) for group in groups)])
-        order = [np.arange(low, high, dtype=np.int32) for low, high in pieces]
-        if all(a[1] == b[0] for a, b in pairwise(pieces)):
-            order = [np.zeros(0, np.int32)]
-        columns = (np.array(numbers, np.int64) for numbers in (starts, launch_of, core_of))
-        return Visit(np.concatenate(order), *columns)
+        order = np.zeros(0, np.int32)
+        if any(a[1] != b[0] for a, b in pairwise(pieces)):
+            order = np.concatenate([np.arange(low, high, dtype=np.int32) for low, high in pieces])
+        return Visit(order, *(np.array(numbers, np.int64) for numbers in (starts, launch_of, core_of)))
 
     @cached_property
-    def gm_accesses(self) -> np.ndarray:
-        """Numbers of the accesses to GM."""
-        return np.flatnonzero(self.trace.accesses["space"] == Space.GM)
+    def suspects(self) -> Suspects:
+        """The accesses that need a look."""
+        return look_over(self)
 
     @cached_property
     def stopped(self) -> np.ndarray:

@@ -124,7 +124,7 @@ def _places(context: Context) -> tuple[np.ndarray, np.ndarray, int]:
     places[Space.GM] = (0, 0, 0, 0)  # what of GM needs a look lies in clusters
     accesses = context.trace.accesses
     cluster = np.zeros(len(accesses), np.int32)
-    touches = context.gm_accesses
+    touches = context.suspects.gm
     if len(touches) > 1:
         records = accesses[touches]
         core = context.cores_of(context.trace.rows_of(touches))

@@ -86,9 +86,8 @@ def within(intervals: Intervals, low: int, high: int) -> Intervals:
 def clusters(key: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Number the groups of extents that overlap, directly or through others; different keys never share a group."""
     order = np.lexsort((low, key))
-    edges = np.unique(np.concatenate((low, high)))
-    _, key_rank = np.unique(key, return_inverse=True)
-    offset = key_rank[order] * len(edges)
+    edges = np.sort(np.concatenate((low, high)))
+    offset = np.searchsorted(key[order], key[order]) * len(edges)
     ends = np.maximum.accumulate(np.searchsorted(edges, high[order]) + offset)
     begins = np.searchsorted(edges, low[order]) + offset
     fresh = np.ones(len(order), bool)

@@ -1,13 +1,72 @@
 """The loop over all accesses that lets the ordinary ones go by.
 
-Plain Python over sequences, in the part that Numba compiles, like :mod:`ascsim.checks.clocks`.
+The loop itself is plain Python over sequences, in the part that Numba compiles, like :mod:`ascsim.checks.clocks`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-_WRITE = 2
+import numpy as np
+
+from ascsim.checks.naming import Tiles, tile_bytes
+from ascsim.checks.spans import reaches
+from ascsim.machine.trace import Trace
+from ascsim.machine.words import Space
+
+if TYPE_CHECKING:
+    from ascsim.checks.context import Context
+
+FAR = np.iinfo(np.int64).max
+_WRITE, _GM = 2, 0
+
+
+class Suspects(NamedTuple):
+    """Numbers of accesses that need a closer look, by what for."""
+
+    outside: np.ndarray
+    misaligned: np.ndarray
+    beyond_tile: np.ndarray
+    gm: np.ndarray
+    """All that are in GM."""
+
+
+def look_over(context: Context) -> Suspects:
+    """The accesses of a trace that :func:`find_suspects` finds."""
+    trace = context.trace
+    floor, ceiling = np.zeros(256, np.int64), np.full(256, FAR)
+    floor[[Space.GM, Space.STATE]] = -FAR
+    for name, limits in context.profile.spaces.items():
+        if name != Space.GM.name:
+            ceiling[Space[name]] = limits.capacity - limits.reserved
+    columns = (*reaches(trace.shapes), floor, ceiling, _tile_ends(trace), *_tiles_by_address(Tiles(trace)))
+    found, counts = np.empty((4, len(trace.accesses)), np.int64), np.zeros(4, np.int64)
+    context.loop(find_suspects)(
+        context.tables.accesses, *(context.as_sequence(column) for column in columns), FAR, found, counts
+    )
+    return Suspects(*(numbers[:count].copy() for numbers, count in zip(found, counts, strict=True)))
+
+
+def _tile_ends(trace: Trace) -> np.ndarray:
+    """For each object number, where its tile ends; 0 where its end must be looked up by address or is not known."""
+    ends = np.zeros(len(trace.objects) + 1, np.int64)
+    for number, data in enumerate(trace.objects, start=1):
+        is_tile = data.get("type") == "tile" and data.get("address", -1) >= 0
+        ends[number] = tile_bytes(data)[1] if is_tile else FAR
+    return ends
+
+
+def _tiles_by_address(tiles: Tiles) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The tiles as :func:`tile_end` wants them."""
+    spans = sorted((tile["space"], *tile_bytes(tile)) for tile in tiles.all)
+    spaces, begins, ends = np.array(spans, np.int64).reshape(-1, 3).T
+    first = np.searchsorted(spaces, np.arange(257))
+    farthest = [np.maximum.accumulate(ends[low:high]) for low, high in pairwise(first.tolist())]
+    return first, np.ascontiguousarray(begins), np.concatenate(farthest)
+
+
+# The loop
 
 
 def tile_end(tiles: Any, begins: Any, reaches: Any, space: int, start: int, far: int) -> int:
@@ -40,7 +99,7 @@ def find_suspects(
         floor, ceiling: the first byte of each space and one past its last.
         ends: where the tile of each object ends; 0 where its end must be looked up by address.
         tiles, begins, reaches, far: see :func:`tile_end`; ``begins`` is empty where there are no tiles.
-        found: filled; int64[3, accesses]: outside their memory, misaligned, writing beyond their tile.
+        found: filled; int64[4, accesses]: as in :class:`Suspects`.
         counts: filled; how many of each.
     """
     any_tiles = len(begins) > 0
@@ -54,6 +113,9 @@ def find_suspects(
         if start & ((1 << int(access["align"])) - 1):
             found[1, counts[1]] = a
             counts[1] += 1
+        if space == _GM:
+            found[3, counts[3]] = a
+            counts[3] += 1
         if any_tiles and access["mode"] == _WRITE:
             end = ends[access["object"]]
             if end == 0:
