@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 from ascsim.machine.trace import (
     ACCESS,
@@ -90,10 +91,18 @@ def test_a_trace_of_single_bursts_has_one_shape(tmp_path):
 
 def test_records_cut_short_by_a_crash_are_dropped(tmp_path):
     (tmp_path / "rows.bin").write_bytes(a_row() + a_row()[:10])
-    (tmp_path / "accesses.bin").write_bytes(an_access(1)[:30])
+    (tmp_path / "accesses.bin").write_bytes(an_access(1) + an_access(2)[:30])
     (tmp_path / "notes.jsonl").write_text(json.dumps({"kind": "site", "line": 1}) + '\n{"kind": "si')
     trace = Trace.load(tmp_path)
-    assert (len(trace.rows), len(trace.accesses), len(trace.noted("site"))) == (1, 0, 1)
+    assert (len(trace.rows), len(trace.accesses), len(trace.noted("site"))) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(("accesses", "left"), [(0, (1, 0)), (1, (1, 0)), (2, (3, 2)), (4, (4, 4)), (6, (4, 4))])
+def test_rows_and_accesses_that_a_crash_parted_are_dropped(tmp_path, accesses, left):
+    (tmp_path / "rows.bin").write_bytes(b"".join(a_row(count) for count in (0, 2, 0, 2)))
+    (tmp_path / "accesses.bin").write_bytes(an_access(1) * accesses)
+    trace = Trace.load(tmp_path)
+    assert (len(trace.rows), len(trace.accesses)) == left
 
 
 def test_root_climbs_to_what_the_user_wrote():

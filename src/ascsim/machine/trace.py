@@ -113,7 +113,7 @@ _CHUNK = 32768
 
 
 class Sink(Protocol):
-    """Where records go: files of the tool's own, memory, or the C++ runtime's shared chunks."""
+    """Where records go: files of the tool's own, memory, or the C++ runtime's windows."""
 
     def append(self, row: bytes, accesses: bytes) -> int:
         """Append one row and its accesses; returns the row's number."""
@@ -191,7 +191,7 @@ class Trace:
 
     @staticmethod
     def load(directory: Path) -> Trace:
-        """Read a trace directory. A record cut short by a crash is dropped."""
+        """Read a trace directory. What a crash cut short is dropped: a record, an access without its row, a row without."""
 
         notes: list[tuple[str, dict[str, Any]]] = []
         notes_file = directory / "notes.jsonl"
@@ -203,7 +203,13 @@ class Trace:
             notes.append((data.pop("kind"), data))
         rows, accesses = _mapped(directory / "rows.bin", ROW), _mapped(directory / "accesses.bin", ACCESS)
         masks = _mapped(directory / "masks.bin", np.dtype("(32,)u1")).reshape(-1, 32)
-        return Trace(rows, accesses, masks, notes, _with_single(_mapped(directory / "shapes.bin", SHAPE)))
+        shapes = _with_single(_mapped(directory / "shapes.bin", SHAPE))
+        trace = Trace(rows, accesses, masks, notes, shapes)
+        first = trace.first_access
+        if first[-1] == len(accesses):
+            return trace
+        whole = int(np.searchsorted(first, len(accesses), side="right")) - 1
+        return Trace(rows[:whole], accesses[: first[whole]], masks, notes, shapes)
 
     def save(self, directory: Path) -> None:
         """Write the trace as a directory."""

@@ -23,7 +23,7 @@ CRASH = np.dtype(
 
 _MEANINGS = {
     signal.SIGSEGV: "it used memory that is not there",
-    signal.SIGBUS: "it used memory that is not there (or the disk with the trace is full)",
+    signal.SIGBUS: "it used memory that is not there",
     signal.SIGFPE: "an impossible integer operation, such as a division by zero",
     signal.SIGILL: "an instruction that this computer does not have",
     signal.SIGABRT: "it aborted (a failed assert, an uncaught exception, a broken heap)",
