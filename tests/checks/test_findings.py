@@ -120,3 +120,17 @@ def test_severities_are_those_of_the_catalogue() -> None:
     builder.set(V, MTE2)
     for found in builder.run("a5"):
         assert found.severity == CATALOGUE.codes[found.code].severity
+
+
+def test_one_lost_wait_in_a_function_of_two_kernels_is_one_finding() -> None:
+    builder = Builder()
+    for number, reader in ((1, 5), (2, 6)):
+        builder.launch(number)
+        builder.op(MTE2, "load", writes=[{"start": 0}], line=1)
+        builder.set(MTE2, V, line=2)
+        builder.op(V, "add", [{"start": 0}], line=reader)
+        builder.end(number)
+    (found,) = builder.run()
+    assert (found.code, found.count) == ("R001", 2)
+    assert "Add wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0) before line 5." in found.mend
+    assert "the same is missing for PIPE_V read by add at line 6" in found.notes

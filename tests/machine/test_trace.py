@@ -111,3 +111,13 @@ def test_root_climbs_to_what_the_user_wrote():
     sink.append(a_row(0, parent=0), b"")
     sink.append(a_row(0, parent=1), b"")
     assert sink.trace().root(2) == 0
+
+
+@pytest.mark.parametrize(("dialect", "title"), [("", "TADD"), ("pto", "TADD"), ("ptoas", "pto.tadd")])
+def test_an_instruction_is_called_as_the_kernel_s_language_does(dialect: str, title: str) -> None:
+    sink = MemorySink()
+    if dialect:
+        sink.note("dialect", {"name": dialect})
+    sink.note("mnemonic", {"id": 1, "name": "tadd", "title": "TADD", "asm": "pto.tadd"})
+    sink.note("mnemonic", {"id": 2, "name": "inner", "title": "Inner", "asm": ""})
+    assert sink.trace().titles == {1: title, 2: "Inner"}

@@ -68,5 +68,4 @@ DIALECTS = {
 
 def calls_of(trace: Trace) -> Calls:
     """The calls of the language that the traced kernel is written in."""
-    noted = trace.noted("dialect")
-    return DIALECTS.get(noted[-1].get("name", "pto") if noted else "pto", DIALECTS["pto"])
+    return DIALECTS.get(trace.dialect, DIALECTS["pto"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 
 from ascsim.checks.context import Context, Found
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Severity
@@ -28,7 +29,7 @@ def fold(founds: Iterable[Found], context: Context, limit: int) -> list[Diagnost
     explained = {_line(context, row) for found, _ in folded.values() for row in found.covers}
     kept = [
         (found, count)
-        for found, count in folded.values()
+        for found, count in _by_cause(folded.values(), context)
         if not (found.yields and _line(context, found.rows[0]) in explained)
     ]
     kept.sort(key=lambda entry: entry[0].rows[0] if entry[0].rows else -1)
@@ -38,6 +39,23 @@ def fold(founds: Iterable[Found], context: Context, limit: int) -> list[Diagnost
     if hidden or context.hidden:
         diagnostics.append(_rest(hidden, context))
     return diagnostics
+
+
+def _by_cause(entries: Iterable[tuple[Found, int]], context: Context) -> list[tuple[Found, int]]:
+    """Findings that explain the same other rows have one cause: the first of them tells of the rest.
+
+    A flag that nobody waits for, in a function that several kernels call, leaves a race in each of them.
+    """
+    causes: dict[Hashable, tuple[Found, int]] = {}
+    for number, (found, count) in enumerate(entries):
+        key = tuple(_line(context, row) for row in found.covers) or number
+        if key not in causes:
+            causes[key] = (found, count)
+            continue
+        first, so_far = causes[key]
+        note = f"the same is missing for {found.whats[0]} at {context.where(found.rows[0], first.rows[0])}"
+        causes[key] = (replace(first, notes=(*first.notes, note)), so_far + count)
+    return list(causes.values())
 
 
 def _who(context: Context, row: int) -> Hashable:

@@ -207,6 +207,11 @@ class Definition:
         """The name its users know it by."""
         return self.cpp or self.name
 
+    @property
+    def asm_title(self) -> str:
+        """Its first name in ``.pto`` text, empty for what has none."""
+        return f"pto.{self.asm[0].name}" if self.asm else ""
+
     def call(self, args: Sequence[Any]) -> SimpleNamespace:
         """The arguments by operand name; optional ones that were not given are at their default."""
         call = SimpleNamespace(**dict(zip(self._names, args, strict=False)))
@@ -681,6 +686,7 @@ class BoundRegisterInstruction:
         self.number = definition.number
         self.name = definition.name
         self.title = definition.title
+        self.asm_title = definition.asm_title
         self.memory = definition.memory(types) if definition.memory else None
         self.constants = definition.extra(types) if definition.extra else ()
         self._run: Callable[..., None] | None = None

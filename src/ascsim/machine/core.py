@@ -58,6 +58,10 @@ class Instruction(Protocol):
     def title(self) -> str:
         """How people call it."""
 
+    @property
+    def asm_title(self) -> str:
+        """How ``.pto`` text calls it; may be empty."""
+
     def check(self, profile: Profile, args: Sequence[Any]) -> Sequence[Finding]:
         """Findings of this call. Raises Refused."""
 
@@ -334,7 +338,8 @@ class Machine:
         number = instruction.number
         if number not in self._mnemonics:
             self._mnemonics.add(number)
-            self.sink.note("mnemonic", {"id": number, "name": instruction.name, "title": instruction.title})
+            names = {"name": instruction.name, "title": instruction.title, "asm": instruction.asm_title}
+            self.sink.note("mnemonic", {"id": number, **names})
         accesses = plan.accesses
         return self.sink.append(
             pack_row(

@@ -278,8 +278,15 @@ class Trace:
 
     @cached_property
     def titles(self) -> dict[int, str]:
-        """Mnemonic number to the name that people know the instruction by."""
-        return {data["id"]: data.get("title", data["name"]) for data in self.noted("mnemonic")}
+        """Mnemonic number to the name that the kernel's author knows the instruction by."""
+        key = "asm" if self.dialect == "ptoas" else "title"
+        return {data["id"]: data.get(key) or data.get("title", data["name"]) for data in self.noted("mnemonic")}
+
+    @property
+    def dialect(self) -> str:
+        """The language that the kernel is written in: ``pto`` (C++), ``c_api``, ``ptoas``, ``python``."""
+        noted = self.noted("dialect")
+        return noted[-1].get("name", "pto") if noted else "pto"
 
     def root(self, row: int) -> int:
         """The instruction that the user wrote: the row itself, or the one whose expansion it is a step of."""
