@@ -14,6 +14,7 @@ from ascsim.diagnostics import UserError
 COMMANDS = {
     "run": ("run", "Run a kernel and say whether it is right, legal and race-free."),
     "c++": ("cxx", "Compile and link like the vendor's compiler; the program then runs here."),
+    "cmake-toolchain": ("cmake_toolchain", "The path of a CMake toolchain file that makes ascsim the compiler."),
     "check": ("check", "List what a source file uses that is not available or not implemented."),
     "isa": ("isa", "The reference page of an instruction, or the list of all."),
     "explain": ("explain", "What a diagnostic code means and how to mend it."),

@@ -158,6 +158,7 @@ class CommandLine:
     keep: Path | None = None
     notes: list[str] = field(default_factory=list)
     query: bool = False
+    verbose: bool = False
 
     @property
     def sources(self) -> list[Source]:
@@ -275,7 +276,7 @@ class _Parser:
             line.compile_flags += [word, self._value(word)]
         elif _QUERIES.fullmatch(word):
             line.query = True
-            line.host_flags += [word] if word in ("-v", "-###") else []
+            line.verbose |= word == "-v"
         else:
             self._take_compile_option(word)
 

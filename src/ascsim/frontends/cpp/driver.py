@@ -433,6 +433,7 @@ class _Build:
             *line.compile_flags,
         ]
         if side == "host":
+            flags += ["-v"] if line.verbose else []
             flags += [*_LINES, *line.host_flags, *(_OF_BLANKED_HOST if unit.has_device_code else ())]
         else:
             flags += [*line.device_flags, *_OF_DEVICE, *(_SCALAR_TRACE[kind] if self.options.scalar_trace else ())]
@@ -443,7 +444,8 @@ class _Build:
         kept = [flag for flag in self.line.compile_flags if not flag.startswith("-std=c++") and flag != "-std=gnu++17"]
         own = [f"-I{directory}" for directory in self.headers]
         path = source.path.absolute()
-        command = (*self.compiler.command, "-fPIC", *own, *kept, *self.line.host_flags, "-x", "c", str(path))
+        verbose = ("-v",) if self.line.verbose else ()
+        command = (*self.compiler.command, *verbose, "-fPIC", *own, *kept, *self.line.host_flags, "-x", "c", str(path))
         return _Job("host", command, path)
 
     def _unit_hash(self, source: Source) -> str:
@@ -455,7 +457,7 @@ class _Build:
         """Compile, or take the object from the cache."""
         key = digest_of(self.compiler.version, *job.command, job.text.read_bytes())
         cache = ObjectCache(self.options.cache)
-        cached = cache.find(key)
+        cached = cache.find(key) if not self.line.verbose else None
         if cached is not None:
             if self.keep is not None:  # which has the commands of all files, compiled now or before
                 self.commands.append(shlex.join([*job.command, "-c"]))
@@ -550,7 +552,7 @@ class _Build:
         command = [*self.compiler.command, "-shared", "-Wl,-Bsymbolic", "-Wl,-z,lazy"]
         if is_program:
             command += ["-Wl,-e,ascsim_start", "-Wl,-u,main", str(self._stub())]
-        command += [*items, *line.link_flags, "-o", str(linked)]
+        command += [*items, *line.link_flags, *(["-v"] if line.verbose else []), "-o", str(linked)]
         if options.runtime_library is not None:
             command += [str(options.runtime_library), "-Wl,-z,defs"]
         # What device code there is shows in the linked file: an archive gives some of its members. Without archives it
@@ -660,7 +662,10 @@ class _Build:
     def _run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         self.commands.append(shlex.join(command))
         environment = {**os.environ, "LC_ALL": "C"}
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment, check=False)
+        if self.line.verbose:  # build systems read the compiler's directories from it
+            sys.stderr.write(done.stderr)
+        return done
 
 
 def _own_headers(profile: Profile | None) -> tuple[Path, ...]:
