@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hypothesis import strategies as st
 
 from ascsim.machine.words import Pipe, Space
@@ -106,4 +108,99 @@ def build(ops: list[Op], builder: Builder | None = None) -> Builder:
             builder.wait(op.pipe, op.pipe2, op.event, line)
         else:
             builder.barrier(op.pipe, line)
+    return builder
+
+
+# Programs with loops and branches, on two cores
+
+
+@dataclass(frozen=True)
+class Statement:
+    """An instruction of the source: ``line`` is its own."""
+
+    line: int
+    op: Op
+
+
+@dataclass(frozen=True)
+class Block:
+    """Statements and blocks that ``cores`` run ``turns`` times: a loop, or a branch that not every core takes."""
+
+    turns: int
+    cores: tuple[int, ...]
+    body: tuple[Statement | Block, ...]
+
+
+Edge = tuple[int, int]
+"""(line, source pipe): before the statement of that line its pipe waits for the source pipe."""
+CORES = (0, 1)
+
+
+@st.composite
+def blocks(draw: st.DrawFn, size: int = 6) -> Block:
+    """A kernel of a few statements, with a loop, and a branch that one core takes."""
+    statements = [Statement(10 * (i + 1), draw(instructions())) for i in range(draw(st.integers(2, size)))]
+    low = draw(st.integers(0, len(statements) - 1))
+    high = draw(st.integers(low + 1, len(statements)))
+    middle = draw(st.integers(low, high))
+    branch = Block(1, draw(st.sampled_from(((0,), (1,), CORES))), tuple(statements[low:middle]))
+    loop = Block(draw(st.integers(1, 3)), CORES, (branch, *statements[middle:high]))
+    return Block(1, CORES, (*statements[:low], loop, *statements[high:]))
+
+
+def unrolled(block: Block, core: int, edges: frozenset[Edge]) -> list[tuple[Op, int]]:
+    """What a core carries out, with the lines."""
+    done: list[tuple[Op, int]] = []
+    for _ in range(block.turns if core in block.cores else 0):
+        for part in block.body:
+            if isinstance(part, Block):
+                done += unrolled(part, core, edges)
+                continue
+            pipe = part.op.pipe
+            for line, source in sorted(edges):
+                if line == part.line and source == pipe:
+                    done.append((Op(BARRIER, pipe), line - 1))
+                elif line == part.line:
+                    done += [(Op(SET, source, pipe), line - 3), (Op(WAIT, source, pipe), line - 2)]
+            done.append((part.op, part.line))
+    return done
+
+
+def block_races(block: Block, edges: frozenset[Edge], ordered: frozenset[str]) -> set[tuple[str, Edge]]:
+    """(kind, the edge that would order it) of every race of the kernel on any core."""
+    found = set()
+    for core in CORES:
+        done = unrolled(block, core, edges)
+        races = Reference([op for op, _ in done], ordered).races()
+        found |= {(kind, (done[later][1], int(done[earlier][0].pipe))) for kind, later, earlier in races}
+    return found
+
+
+def needed_edges(block: Block, ordered: frozenset[str]) -> frozenset[Edge]:
+    """A sufficient synchronisation of which nothing can be left out."""
+    edges = frozenset(edge for _, edge in block_races(block, frozenset(), ordered))
+    for edge in sorted(edges):
+        if not block_races(block, edges - {edge}, ordered):
+            edges -= {edge}
+    return edges
+
+
+def build_block(block: Block, edges: frozenset[Edge]) -> Builder:
+    """The trace of a kernel on its cores, each with a part of GM of its own."""
+    builder = Builder()
+    for core in CORES:
+        builder.core = core
+        builder.launch(1, blocks=len(CORES))
+        for op, line in unrolled(block, core, edges):
+            if op.kind == INSTRUCTION:
+                operands = [(a.write, dict(a.fields)) for a in op.accesses]
+                for _, fields in operands:
+                    fields["start"] += 4096 * core if fields["space"] == Space.GM else 0
+                reads, writes = ([fields for write, fields in operands if write == mode] for mode in (False, True))
+                builder.op(op.pipe, f"op{line}", reads, writes, line)
+            elif op.kind == BARRIER:
+                builder.barrier(op.pipe, line)
+            else:
+                (builder.set if op.kind == SET else builder.wait)(op.pipe, op.pipe2, op.event, line)
+        builder.end(1)
     return builder

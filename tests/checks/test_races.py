@@ -17,7 +17,16 @@ from ascsim.diagnostics import Diagnostic, Severity
 from ascsim.machine.trace import Kind, Trace
 from ascsim.machine.words import Space
 from checks.builder import ALL, FIX, MTE1, MTE2, MTE3, Builder, M, S, V, gm
-from checks.programs import build, programs, synchronised
+from checks.programs import (
+    Block,
+    block_races,
+    blocks,
+    build,
+    build_block,
+    needed_edges,
+    programs,
+    synchronised,
+)
 from checks.reference import BARRIER, SET, Op, Reference
 
 
@@ -393,6 +402,43 @@ def test_random_programs_with_one_edge_less_are_told_of_that_edge(ops: list[Op],
         assert f"_flag({pipe_name(removed.pipe)}, {pipe_name(removed.pipe2)}, " in found[0].mend
     elif pairs == {(removed.pipe, removed.pipe)}:
         assert f"pipe_barrier({pipe_name(removed.pipe)})" in found[0].mend
+
+
+@pytest.mark.parametrize("profile", profiles.NAMES)
+@settings(max_examples=40, deadline=None)
+@given(block=blocks(), choice=st.integers(0, 1000))
+def test_kernels_with_loops_and_branches_on_two_cores(profile: str, block: Block, choice: int) -> None:
+    """Silent with sufficient synchronisation; without one edge that nothing else implies, exactly that is told."""
+    ordered = profiles.load(profile).ordered_pipes
+    edges = needed_edges(block, ordered)
+    assert build_block(block, edges).run(profile) == []
+    assume(edges)
+    gone = sorted(edges)[choice % len(edges)]
+    races = block_races(block, edges - {gone}, ordered)
+    found = build_block(block, edges - {gone}).run(profile)
+    assert {(d.code, d.places[0].site.line) for d in found if d.places[0].site} <= {
+        ({"RAW": "R001", "WAR": "R002", "WAW": "R003"}[kind], line) for kind, (line, _) in races
+    }
+    if {edge for _, edge in races} != {gone}:  # it also was part of a longer way
+        assert found
+        return
+    (only_one,) = found
+    line, source = gone
+    target = int(_pipe_of(block, line))
+    call = "pipe_barrier(" if source == target else "wait_flag("
+    names = pipe_name(source) if source == target else f"{pipe_name(source)}, {pipe_name(target)}"
+    assert f"{call}{names}" in only_one.mend
+    assert f"before line {line}." in only_one.mend
+
+
+def _pipe_of(block: Block, line: int) -> int:
+    for part in block.body:
+        if isinstance(part, Block):
+            if (pipe := _pipe_of(part, line)) >= 0:
+                return pipe
+        elif part.line == line:
+            return part.op.pipe
+    return -1
 
 
 # A kernel with two buffers: each call taken away in turn is told, and told once
