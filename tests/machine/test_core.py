@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ascsim.diagnostics import Fault, Refused
 from ascsim.isa.definition import Bytes, In, MemoryInstruction, Out, Scalar, Sort
 from ascsim.machine.core import Group, Step, _PlannedGroup
-from ascsim.machine.dtypes import i32, u8
+from ascsim.machine.dtypes import dtype, i32, u8
 from ascsim.machine.operands import Pointer
 from ascsim.machine.trace import Kind, Mode
 from ascsim.machine.words import Pipe, Space
@@ -126,3 +126,17 @@ def test_independent_rows_are_one_trace_row_a_step():
     trace = bench.trace()
     assert len(trace.rows) == 2
     assert trace.rows["work"].tolist() == [4, 4]
+
+
+def test_a_row_has_its_element_type_and_how_many_calls_it_stands_for() -> None:
+    bench = Bench("a2a3")
+    values = np.zeros((4, 64))
+    src, idx = bench.tile("f16", 4, 64, values), bench.tile("u32", 4, 64, values + np.arange(64))
+    bench.issue("tsort32", bench.tile("f16", 4, 256), src, idx)
+    rows = bench.trace().rows
+    written, *steps = rows[rows["pipe"] == Pipe.V]
+    assert (written["dtype"], written["arg"], len(steps)) == (dtype("f16").code, 0, 2)
+    sort, barrier = steps
+    assert (sort["dtype"], sort["work"]) == (dtype("f16").code, 8)
+    assert barrier["kind"] == Kind.BARRIER
+    assert (sort["arg"], barrier["arg"]) == (4, 4), "one call a row"

@@ -28,7 +28,7 @@ synchronisation stood right there, and it looks at the pipe that worked last fir
 and what follows from it is none.
 
 Everything here is plain Python over sequences, in the part that Numba compiles: short traces run it as it is (over
-lists), long ones compiled (over arrays). See :mod:`ascsim.checks.native`.
+lists), long ones compiled (over arrays). See :mod:`ascsim.machine.native`.
 """
 
 from __future__ import annotations

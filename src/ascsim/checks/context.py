@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascsim.checks.flags import Flags, Visit, pair_flags
 from ascsim.checks.sweep import Suspects, look_over
 from ascsim.diagnostics import Place, Severity, Site
 from ascsim.machine.trace import Kind, Trace
+from ascsim.machine.visit import Flags, Visit, pair_flags, visit_of
 from ascsim.machine.words import Pipe
 from ascsim.profiles import Profile
 
@@ -83,7 +82,7 @@ class Context:
         """A function of :mod:`ascsim.checks.clocks` or ``.sweep``, compiled if the trace is long (or ``is_long``)."""
         if not (self.compiled if is_long is None else is_long):
             return function
-        from ascsim.checks.native import compiled
+        from ascsim.machine.native import compiled
 
         return compiled(function, self.notice)
 
@@ -100,39 +99,8 @@ class Context:
 
     @cached_property
     def visit(self) -> Visit:
-        """The rows in the order in which each core of each launch saw them.
-
-        LAUNCH_BEGIN opens the rows of a core; its number says which launch that core belongs to.
-        """
-        n = len(self.trace.rows)
-        core, begins, ends = self.trace.rows["core"], self._begins, self._ends + 1
-        cuts = sorted({0, n, *begins.tolist(), *ends.tolist(), *self.trace.turns.tolist()})
-        numbers = dict(zip(begins.tolist(), self.trace.rows["arg"][begins].tolist(), strict=True))
-        closed = set(ends.tolist())
-        groups: list[list[tuple[int, int]]] = []
-        launch_of, core_of = [], []
-        running: dict[int, int] = {}  # core: its group
-        launch, number = 0, None
-        for low, high in pairwise(cuts):
-            here = int(core[low])
-            if low in closed:  # between launches: nothing before is concurrent with what follows
-                running.pop(int(core[low - 1]), None)
-            if low in numbers and numbers[low] != number:
-                launch, number = launch + 1, numbers[low]
-            if low in numbers or here not in running:
-                if low not in numbers:
-                    launch, number = launch + 1, None
-                running[here] = len(groups)
-                groups.append([])
-                launch_of.append(launch)
-                core_of.append(here)
-            groups[running[here]].append((low, high))
-        pieces = [piece for group in groups for piece in group]
-        starts = np.cumsum([0, *(sum(high - low for low, high in group) for group in groups)])
-        order = np.zeros(0, np.int32)
-        if any(a[1] != b[0] for a, b in pairwise(pieces)):
-            order = np.concatenate([np.arange(low, high, dtype=np.int32) for low, high in pieces])
-        return Visit(order, *(np.array(numbers, np.int64) for numbers in (starts, launch_of, core_of)))
+        """The rows in the order in which each core of each launch saw them."""
+        return visit_of(self.trace)
 
     @cached_property
     def suspects(self) -> Suspects:

@@ -9,10 +9,10 @@ import numpy as np
 
 from ascsim.checks.calls import calls_of
 from ascsim.checks.context import Context, Found, pipe_name
-from ascsim.checks.flags import Flags
 from ascsim.checks.spans import Intervals, common, touched
 from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.machine.trace import Mode, Trace
+from ascsim.machine.visit import Flags
 
 WAIT_WITHOUT_SET = CATALOGUE.add(
     "S001", Severity.ERROR, "A wait without its set",

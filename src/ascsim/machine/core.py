@@ -15,6 +15,7 @@ import numpy as np
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Severity, Site
 from ascsim.machine import groups
 from ascsim.machine.autosync import AutoSync
+from ascsim.machine.dtypes import DType
 from ascsim.machine.groups import Group, Step, Touch
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
 from ascsim.machine.trace import ACCESS, Kind, Sink, pack_access, pack_row, pack_shape
@@ -100,6 +101,7 @@ class _Plan:
     fields: tuple[int, int, int, int, int]
     accesses: bytes
     groups: list[_PlannedGroup] | None = None
+    dtype: int = 0
 
 
 class Memory:
@@ -268,9 +270,10 @@ class Machine:
     ) -> _Plan:  # fmt: skip
         if steps is None:
             touches = instruction.touches(core, args)
-            return _Plan(instruction, findings, touches, instruction.row_fields(core, args), self._pack(touches, args))
+            fields = instruction.row_fields(core, args)
+            return _Plan(instruction, findings, touches, fields, self._pack(touches, args), None, _dtype_code(args))
         planned = [_PlannedGroup(group) for group in steps]
-        return _Plan(instruction, findings, [], instruction.row_fields(core, args), b"", planned)
+        return _Plan(instruction, findings, [], instruction.row_fields(core, args), b"", planned, _dtype_code(args))
 
     def _run(self, core: Core, plan: _Plan, args: Sequence[Any], site: int, parent: int) -> Any:
         instruction = plan.instruction
@@ -326,8 +329,10 @@ class Machine:
         for step, first_row in touched:
             touches = [groups.over_rows(touch, step) for touch in first_row]
             pipe, kind, pipe2, arg, work = step.instruction.row_fields(core, step.args)
-            fields = (pipe, kind, pipe2, arg, work * step.rows)
-            plan = _Plan(step.instruction, (), touches, fields, self._pack(touches, step.args))
+            if step.rows > 1 and kind in (Kind.INSTRUCTION, Kind.BARRIER):
+                arg, work = step.rows, work * step.rows
+            code, packed = _dtype_code(step.args), self._pack(touches, step.args)
+            plan = _Plan(step.instruction, (), touches, (pipe, kind, pipe2, arg, work), packed, None, code)
             planned.append((step, plan, [groups.redirected(t, scratch) for t in touches] if scratch else touches))
         return planned
 
@@ -354,7 +359,7 @@ class Machine:
                 site,
                 work,
                 self.site_flags,
-                0,
+                plan.dtype,
                 0,
             ),
             accesses,
@@ -407,6 +412,15 @@ class Machine:
             if known == number:
                 return Site(path, line, column)
         return None
+
+
+def _dtype_code(args: Sequence[Any]) -> int:
+    """The element type of a call, by its first operand that has one; 0 for none."""
+    for value in args:
+        kind = getattr(value, "dtype", None)
+        if isinstance(kind, DType):
+            return kind.code
+    return 0
 
 
 def _object_note(value: Tile | GlobalTensor | Pointer) -> dict[str, Any]:

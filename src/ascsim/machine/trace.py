@@ -63,11 +63,11 @@ ROW = np.dtype(
         ("n_access", "u1"),
         ("pipe2", "u1"),  # the other pipe of a flag
         ("parent", "<i4"),  # row of the instruction this is a step of, or -1
-        ("arg", "<u4"),  # event id; mem_bar mode; launch number
+        ("arg", "<u4"),  # event id; mem_bar mode; launch number; calls in one row, where an expansion has several alike
         ("site", "<u8"),  # 1-based index of a noted site, or a program counter where SITE_PC is set in flags
         ("work", "<u4"),  # repeats or blocks, for timing
         ("flags", "<u2"),
-        ("dtype", "u1"),
+        ("dtype", "u1"),  # code of the element type, 0 for none
         ("spare", "u1"),
     ]
 )

@@ -397,7 +397,8 @@ def _register_function(bound: d.BoundRegisterInstruction, name: str, selection: 
         else:
             arguments.append(f"::ascsim::cell({_default(bound, operand)})")
     outs = 2 if stores else len(bound.registers_out)
-    what = f"::ascsim::Register<{definition.number}, {bound.index}, {outs}>"
+    first = next(iter(bound.types.values()), None)
+    what = f"::ascsim::Register<{definition.number}, {bound.index}, {outs}, {first.code if first else 0}>"
     if memory is None:
         call = f"::ascsim::compute<{what}>"
     else:

@@ -139,7 +139,7 @@ ASCSIM_INLINE void append_record(uint8_t* table, uint64_t& count, Word... words)
 }
 
 // ROW of machine/trace.py.
-ASCSIM_INLINE void append_row(uint8_t kind, unsigned mnemonic, uint8_t accesses, uint64_t site)
+ASCSIM_INLINE void append_row(uint8_t kind, unsigned mnemonic, uint8_t accesses, uint64_t site, uint64_t dtype = 0)
 {
     uint64_t& count = *ascsim_trace.n_rows;
     if (__builtin_expect(count >= ascsim_trace.row_capacity, 0)) {
@@ -147,7 +147,7 @@ ASCSIM_INLINE void append_row(uint8_t kind, unsigned mnemonic, uint8_t accesses,
     }
     constexpr uint64_t pipe = PIPE_V, no_parent = 0xffffffff, work = 1, flags = site_is_pc;
     const uint64_t what = pipe << 16 | uint64_t{kind} << 24 | uint64_t{mnemonic} << 32 | uint64_t{accesses} << 48;
-    append_record(ascsim_trace.rows, count, ascsim_core.core | what, no_parent, site, work | flags << 32);
+    append_record(ascsim_trace.rows, count, ascsim_core.core | what, no_parent, site, work | flags << 32 | dtype << 48);
 }
 
 // ACCESS of machine/trace.py: one burst in UB.
@@ -254,10 +254,10 @@ ASCSIM_INLINE void* reg(const Value& value)
     return const_cast<Value*>(&value);
 }
 
-// What a register instruction is, for the templates below: its numbers, and how many registers it writes.
-template <unsigned Number, unsigned Variant, unsigned Outs = 0>
+// What a register instruction is, for the templates below: its numbers, how many registers it writes, its element type.
+template <unsigned Number, unsigned Variant, unsigned Outs = 0, unsigned Dtype = 0>
 struct Register {
-    static constexpr unsigned number = Number, variant = Variant, outs = Outs;
+    static constexpr unsigned number = Number, variant = Variant, outs = Outs, dtype = Dtype;
     static inline void* compiled = nullptr;
 };
 
@@ -338,7 +338,7 @@ ASCSIM_INLINE void run_compute(std::integer_sequence<unsigned, Index...>, const 
 template <class Instruction, class... Given>
 ASCSIM_QUIET void compute(uint64_t site, Given... given)
 {
-    append_row(kind::instruction, Instruction::number, 0, site);
+    append_row(kind::instruction, Instruction::number, 0, site, Instruction::dtype);
     run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given)>(), given...);
 }
 
@@ -355,7 +355,7 @@ ASCSIM_QUIET void load(uint64_t site, Given... given)
 {
     const uint64_t offset = offset_in_ub<Instruction, Where>({(address_among(given) | ...)});
     append_access(mode_read, Where::operand, Where::align, 0, static_cast<int64_t>(offset), Where::bytes);
-    append_row(kind::instruction, Instruction::number, 1, site);
+    append_row(kind::instruction, Instruction::number, 1, site, Instruction::dtype);
     run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given)>(), loaded_from(given, in_ub(offset))...);
 }
 
@@ -430,7 +430,7 @@ ASCSIM_QUIET void store_some(uint64_t site, uint64_t offset, const unsigned char
         const uint32_t mask = written.is_prefix ? 0 : append_mask(written.bits);
         append_access(mode_write, Where::operand, Where::align, mask, static_cast<int64_t>(offset), written.length);
     }
-    append_row(kind::instruction, Instruction::number, written.length != 0, site);
+    append_row(kind::instruction, Instruction::number, written.length != 0, site, Instruction::dtype);
     unsigned char* memory = in_ub(offset);
     unsigned i = 0;
     for (; i + 8 <= written.length; i += 8) {
@@ -461,7 +461,7 @@ ASCSIM_QUIET void store(uint64_t site, Address address, Given... given)
         return;
     }
     append_access(mode_write, Where::operand, Where::align, 0, static_cast<int64_t>(offset), Where::bytes);
-    append_row(kind::instruction, Instruction::number, 1, site);
+    append_row(kind::instruction, Instruction::number, 1, site, Instruction::dtype);
     std::memcpy(in_ub(offset), data, Where::bytes);
 }
 

@@ -1,4 +1,4 @@
-"""Which wait belongs to which set.
+"""The order in which cores saw their instructions, and which wait belongs to which set.
 
 A flag is a pair of pipes and an event id. Correct kernels set it and wait for it in turn; then the k-th wait belongs to
 the k-th set. Where they do not, each wait takes the newest set before it that no wait has taken, and what is left over
@@ -9,11 +9,12 @@ not shift all pairs after it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from ascsim.machine.trace import Kind
+from ascsim.machine.trace import Kind, Trace
 from ascsim.machine.words import N_PIPES
 
 
@@ -32,6 +33,44 @@ class Visit(NamedTuple):
     def rows(self, positions: np.ndarray) -> np.ndarray:
         """The rows at positions."""
         return self.order[positions] if len(self.order) else positions
+
+
+def visit_of(trace: Trace) -> Visit:
+    """The rows of a trace, core by core.
+
+    LAUNCH_BEGIN opens the rows of a core; its number says which launch that core belongs to.
+    """
+    n = len(trace.rows)
+    marks = trace.marks
+    core, begins = trace.rows["core"], marks[trace.kind[marks] == Kind.LAUNCH_BEGIN]
+    ends = marks[trace.kind[marks] == Kind.LAUNCH_END] + 1
+    cuts = sorted({0, n, *begins.tolist(), *ends.tolist(), *trace.turns.tolist()})
+    numbers = dict(zip(begins.tolist(), trace.rows["arg"][begins].tolist(), strict=True))
+    closed = set(ends.tolist())
+    groups: list[list[tuple[int, int]]] = []
+    launch_of, core_of = [], []
+    running: dict[int, int] = {}  # core: its group
+    launch, number = 0, None
+    for low, high in pairwise(cuts):
+        here = int(core[low])
+        if low in closed:  # between launches: nothing before is concurrent with what follows
+            running.pop(int(core[low - 1]), None)
+        if low in numbers and numbers[low] != number:
+            launch, number = launch + 1, numbers[low]
+        if low in numbers or here not in running:
+            if low not in numbers:
+                launch, number = launch + 1, None
+            running[here] = len(groups)
+            groups.append([])
+            launch_of.append(launch)
+            core_of.append(here)
+        groups[running[here]].append((low, high))
+    pieces = [piece for group in groups for piece in group]
+    starts = np.cumsum([0, *(sum(high - low for low, high in group) for group in groups)])
+    order = np.zeros(0, np.int32)
+    if any(a[1] != b[0] for a, b in pairwise(pieces)):
+        order = np.concatenate([np.arange(low, high, dtype=np.int32) for low, high in pieces])
+    return Visit(order, *(np.array(numbers, np.int64) for numbers in (starts, launch_of, core_of)))
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
-"""Compiled twins of the loops in :data:`MODULES`, for traces too long for plain Python.
+"""Compiled twins of loops over a trace, for traces too long for plain Python.
 
 They are made by Numba once and kept on disk (:mod:`ascsim.compiled`), one for each loop and the types of its arguments.
+A loop calls functions of its own module alone.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -16,16 +18,14 @@ from typing import Any
 import numpy as np
 
 from ascsim.cache import generation, write_atomically
-from ascsim.checks import clocks, sweep
 from ascsim.compiled import emit, link, tools
 
-MODULES = (clocks, sweep)
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 """The loops make no arrays, so they need no reference counting: with it, that would be most of the work."""
 
 
 def compiled(function: Callable, notice: Callable[[str], None] | None = None) -> Callable:
-    """The compiled twin of a function of :data:`MODULES`, which takes numbers, contiguous arrays, and named tuples.
+    """The compiled twin of a loop, which takes numbers, contiguous arrays, and named tuples.
 
     ``notice`` is called with one sentence when it has to be made first.
     """
@@ -67,22 +67,22 @@ def _cells(argument: Any) -> Iterator[int]:
 
 
 @cache
-def _directory() -> Path:
-    """One directory for each state of the loops, and of what compiles them."""
+def _directory(module: str) -> Path:
+    """One directory for each state of a module of loops, and of what compiles them."""
     digest = hashlib.sha256(tools().encode())
-    for path in (__file__, *(str(module.__file__) for module in MODULES)):
+    for path in (__file__, str(sys.modules[module].__file__)):
         digest.update(Path(path).read_bytes())
-    return generation("checks", digest.hexdigest()[:16])
+    return generation(f"loops-{module.rpartition('.')[2]}", digest.hexdigest()[:16])
 
 
 @cache
 def _entry(function: FunctionType, signature: Signature, notice: Callable[[str], None] | None) -> Callable:
     """The C function for arguments of these types; it takes the address of their cells and of one for the result."""
     types = hashlib.sha256(repr(signature).encode()).hexdigest()[:8]
-    path = _directory() / f"{function.__name__}_{types}.o"
+    path = _directory(function.__module__) / f"{function.__name__}_{types}.o"
     if not path.exists():
         if notice is not None:
-            notice("compiling the checks for long traces (once, a few seconds)")
+            notice("compiling the loops over long traces (once, a few seconds)")
         write_atomically(path, emit(_made(function, signature)))
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(link(path))
 

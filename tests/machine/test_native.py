@@ -22,7 +22,8 @@ assert "numba" not in sys.modules
 LONG_RUN = """
 import sys
 import numpy as np
-from ascsim.checks import clocks, native
+from ascsim.checks import clocks
+from ascsim.machine import native
 said = []
 one = np.zeros(1, np.int64)
 find = native.compiled(clocks.find_shared, said.append)
@@ -46,5 +47,5 @@ def test_a_small_run_needs_no_numba(tmp_path: Path) -> None:
 
 def test_compiled_code_is_kept_and_announced_once(tmp_path: Path) -> None:
     assert run(LONG_RUN, tmp_path) == "1 True"
-    assert list(tmp_path.glob("checks-*/find_shared_*.o"))
+    assert list(tmp_path.glob("loops-clocks-*/find_shared_*.o"))
     assert run(LONG_RUN, tmp_path) == "0 False"
