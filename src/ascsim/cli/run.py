@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ from ascsim.cli.options import arch_option, json_option
 from ascsim.diagnostics import UserError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from rich.console import Console
+
     from ascsim.frontends.launch import Run
     from ascsim.frontends.ptoas.kernel import Argument
     from ascsim.report.compare import Comparison
@@ -79,10 +83,35 @@ def command(file: Path, **options: Any) -> int:
     """Run FILE and say whether it is right, legal and race-free.
 
     The exit status is the program's own when nothing was found, and not 0 when a finding is an error. Arguments of the
-    program itself come after --.
+    program itself come after --. With several chips, --npu-arch a2a3,a5,cpu, it is run on each, and where they differ
+    is shown side by side.
     """  # fmt: skip
     if not file.exists():
         raise UserError(f"there is no file {file}; give an .asc or C++ source, a .pto file, a Python file or a program")
+    if "," in (options["arch"] or ""):
+        return _run_on_each(file, options)
+    return _report(_run(file, options), options)
+
+
+@dataclass(frozen=True)
+class _Finished:
+    """A file that ran: its launches, the program's exit status, golden comparisons, arrays to show."""
+
+    runs: Sequence[Run]
+    status: int = 0
+    comparisons: Sequence[Comparison] = ()
+    shown: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        return all(run.ok for run in self.runs) and all(c.ok for c in self.comparisons)
+
+    @property
+    def exit_status(self) -> int:
+        return self.status or (0 if self.ok else 1)
+
+
+def _run(file: Path, options: dict[str, Any]) -> _Finished:
     if file.suffix == ".pto":
         return _run_pto(file, options)
     of_pto = (("given", "--arg"), ("outs", "--out"), ("goldens", "--golden"), ("kernel_name", "--kernel"))
@@ -97,7 +126,7 @@ def command(file: Path, **options: Any) -> int:
 # Python
 
 
-def _run_python(file: Path, options: dict[str, Any]) -> int:
+def _run_python(file: Path, options: dict[str, Any]) -> _Finished:
     """Execute the script; every launch in it is reported."""
     import runpy
     import traceback
@@ -129,7 +158,7 @@ def _run_python(file: Path, options: dict[str, Any]) -> int:
         launch.observe(None)
     if not runs and not status:
         raise UserError(f"{file.name} ran, but launched no kernel; call one, as in kernel[1](x, y)")
-    return _report(runs, status, options)
+    return _Finished(runs, status)
 
 
 @contextlib.contextmanager
@@ -148,7 +177,7 @@ def _program_output(as_json: bool) -> Any:
 _OF_CPP = (("defines", "-D"), ("includes", "-I"), ("keep", "--keep"), ("timeout", "--timeout"))
 
 
-def _run_pto(file: Path, options: dict[str, Any]) -> int:
+def _run_pto(file: Path, options: dict[str, Any]) -> _Finished:
     from ascsim import profiles
     from ascsim.cli import arguments
     from ascsim.frontends import ptoas
@@ -176,12 +205,12 @@ def _run_pto(file: Path, options: dict[str, Any]) -> int:
     wanted = {n: arguments.array(n, path, by_name[n].dtype, values[n].shape) for n, path in goldens.items()}
     run = kernel.run(profile, options["blocks"], values, options["sync"])
     if any(kind == "refused" for kind, _ in run.trace.notes):  # it stopped on the way: there are no results
-        return _report([run], 0, options)
+        return _Finished([run])
     comparisons = [compare(n, values[n], w, options["rtol"], options["atol"]) for n, w in wanted.items()]
     for name, path in outs.items():
         arguments.save(Path(path), values[name])
     shown = {} if options["as_json"] else {n: values[n] for n in kernel.written if n not in outs and n not in goldens}
-    return _report([run], 0, options, comparisons, shown)
+    return _Finished([run], 0, comparisons, shown)
 
 
 def _value(kernel: str, argument: Argument, text: str | None) -> Any:
@@ -199,46 +228,78 @@ def _value(kernel: str, argument: Argument, text: str | None) -> Any:
 # C++
 
 
-def _run_cpp(file: Path, options: dict[str, Any]) -> int:
+def _run_cpp(file: Path, options: dict[str, Any]) -> _Finished:
     from ascsim.frontends.cpp import run
 
     flags = [*(f"-D{d}" for d in options["defines"]), *(f"-I{d}" for d in options["includes"])]
     finished, status = run.run_file(
         file, options["arch"], list(options["program_arguments"]), flags=flags, sync=options["sync"],
         timeout=options["timeout"], keep=options["keep"], trace_directory=options["trace_dir"],
-        output_to_stderr=options["as_json"],
+        output_to_stderr=options["as_json"], keep_results=options.get("keep_results", False),
     )  # fmt: skip
-    return _report([finished], status, options)
+    return _Finished([finished], status)
+
+
+# Several profiles
+
+
+def _run_on_each(file: Path, options: dict[str, Any]) -> int:
+    """Run on each profile that ``--npu-arch`` lists, report each, and then where they differ."""
+    from ascsim import profiles
+    from ascsim.report import side_by_side
+
+    names = [profiles.find(word.strip()).name for word in options["arch"].split(",") if word.strip()]
+    sides, reports = [], []
+    for name in dict.fromkeys(names):
+        own = {**options, "arch": name, "keep_results": True}
+        if options["trace_dir"]:
+            own["trace_dir"] = options["trace_dir"] / name
+        if not options["as_json"]:
+            click.secho(f"== {name}", bold=True)
+        try:
+            finished = _run(file, own)
+        except UserError as error:
+            sides.append(side_by_side.Side(name, error.status, str(error)))
+            continue
+        reports += _data(finished.runs)
+        if not options["as_json"]:
+            _report(finished, own)
+        results = {
+            f"{run.kernel}: {key}" if len(finished.runs) == 1 else f"{run.kernel} (launch {number}): {key}": values
+            for number, run in enumerate(finished.runs, start=1)
+            for key, values in run.results.items()
+        }
+        found = [diagnostic for run in finished.runs for diagnostic in run.diagnostics]
+        sides.append(side_by_side.Side(name, finished.exit_status, "", found, results))
+    status = max(side.status for side in sides)
+    if options["as_json"]:
+        compared = side_by_side.as_dict(sides)
+        click.echo(json.dumps({"ok": not status, "status": status, "runs": reports, "compared": compared}))
+    else:
+        click.secho("== side by side", bold=True)
+        side_by_side.show(_console(options), sides)
+    return status
 
 
 # Reports
 
 
-def _report(
-    runs: Sequence[Run], status: int, options: dict[str, Any], comparisons: Sequence[Comparison] = (),
-    shown: dict[str, Any] | None = None,
-) -> int:  # fmt: skip
+def _report(finished: _Finished, options: dict[str, Any]) -> int:
     """Print what was found; returns the exit status."""
     from ascsim.cli.arguments import shortened
-    from ascsim.report import data, terminal
+    from ascsim.report import terminal
 
-    ok = all(run.ok for run in runs) and all(c.ok for c in comparisons)
-    status = status or (0 if ok else 1)
+    runs, comparisons, status = finished.runs, finished.comparisons, finished.exit_status
     if options["trace_dir"] and runs:
         runs[-1].trace.save(options["trace_dir"])
     if options["as_json"]:
-        reports = [
-            data.run(r.kernel, r.profile, r.trace, r.diagnostics, r.sync, seconds=r.seconds) for r in runs
-        ]  # fmt: skip
         golden = [
             {"name": c.name, "ok": c.ok, "differ": c.differ, "total": c.total, "text": c.lines()} for c in comparisons
         ]
-        click.echo(json.dumps({"ok": ok, "status": status, "runs": reports, "golden": golden}))
+        click.echo(json.dumps({"ok": finished.ok, "status": status, "runs": _data(runs), "golden": golden}))
         return status
-    from rich.console import Console
-
-    console = Console(highlight=False, stderr=options["report_to"] == "stderr")
-    for name, values in (shown or {}).items():
+    console = _console(options)
+    for name, values in finished.shown.items():
         shape = "x".join(map(str, values.shape))
         console.print(f"{name} {shape} {values.dtype}: {shortened(values)}", markup=False, soft_wrap=True)
     for comparison in comparisons:
@@ -247,3 +308,15 @@ def _report(
     for run in runs:
         terminal.show(console, run.kernel, run.profile, run.trace, run.diagnostics, run.sync)
     return status
+
+
+def _data(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    from ascsim.report import data
+
+    return [data.run(r.kernel, r.profile, r.trace, r.diagnostics, r.sync, seconds=r.seconds) for r in runs]
+
+
+def _console(options: dict[str, Any]) -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, stderr=options["report_to"] == "stderr")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,10 @@ RED_ZONE = 512
 
 @dataclass
 class Run:
-    """What a launch came to: its trace and what the checks say of it."""
+    """What a launch (or a program's launches) came to: its trace, and what the checks say of it.
+
+    ``results`` are the blocks of global memory after each launch, by name; of a C++ program only where asked for.
+    """
 
     kernel: str
     profile: profiles.Profile
@@ -36,6 +39,7 @@ class Run:
     diagnostics: list[Diagnostic]
     sync: str
     seconds: float = 0.0
+    results: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -180,14 +184,16 @@ def launch(
             sink.append(pack_row(block, 0, Kind.LAUNCH_END, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0), b"")
         if stopped:
             break
+    results: dict[str, np.ndarray] = {}
     for array_name, array in arrays.items():
         if array.flags.writeable:
             held = values[array_name]
             data = memory.data[held.address : held.address + array.nbytes].view(array.dtype)
-            array[...] = data.reshape(array.shape)
+            results[array_name] = data.reshape(array.shape)
+            array[...] = results[array_name]
     from ascsim import checks
 
     trace = sink.trace()
     diagnostics = checks.run(trace, profile, checks.noted_sites(trace))
     findings = [*([stopped] if stopped else []), *diagnostics]
-    return Run(name, profile, trace, findings, sync, time.perf_counter() - started)
+    return Run(name, profile, trace, findings, sync, time.perf_counter() - started, results)

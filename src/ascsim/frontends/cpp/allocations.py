@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from bisect import bisect_right, insort
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -52,6 +53,11 @@ class DeviceMemory:
         self._blocks: list[Allocation] = []
         self._next = RED_ZONE
         self.free_bytes = capacity
+
+    @property
+    def blocks(self) -> Sequence[Allocation]:
+        """The blocks by address, freed ones too: the order in which they were allocated while the arena lasts."""
+        return self._blocks
 
     def offset(self, address: int) -> int | None:
         """The offset of a host pointer into the arena; None for other pointers."""

@@ -14,7 +14,9 @@ from ascsim.diagnostics import Diagnostic, Place, Severity, Site
 from ascsim.frontends.cpp import sink
 from ascsim.frontends.cpp.session import FATAL
 from ascsim.frontends.cpp.sites import Module, is_system, resolve_counters, resolver
-from ascsim.machine.trace import Kind, Trace
+from ascsim.machine.dtypes import BY_CODE
+from ascsim.machine.trace import Kind, Mode, Trace
+from ascsim.machine.words import Space
 
 CRASH = np.dtype(
     [("signal", "<u8"), ("pc", "<u8"), ("address", "<u8"), ("rows", "<u8"), ("count", "<u8"), ("frames", "<u8", (59,))]
@@ -56,6 +58,28 @@ def stops(trace: Trace, sites: Callable[[int, int], Site | None]) -> list[Diagno
             places = [replace(place, site=place.site or site) for place in diagnostic.places] or [Place("here", site)]
             found.append(replace(diagnostic, places=tuple(places)))
     return found
+
+
+def results(trace: Trace, directory: Path) -> dict[str, np.ndarray]:
+    """The blocks of device memory that the child left after each launch (:meth:`.session.Outcome.results`)."""
+    kernels = {note["number"]: note["kernel"] for note in trace.noted("launch")}
+    found = {}
+    for note in trace.noted("result"):
+        content = np.fromfile(directory / note["file"], np.uint8)
+        kind = _stored_type(trace, note["start"], note["start"] + content.size)
+        typed = content.view(kind) if content.size % kind.itemsize == 0 else content
+        found[f"{kernels[note['launch']]} (launch {note['launch']}), memory {note['block'] + 1}"] = typed
+    return found
+
+
+def _stored_type(trace: Trace, start: int, end: int) -> np.dtype:
+    """The element type of all stores that begin in a range of global memory; bytes where there is no such type."""
+    accesses = trace.accesses
+    inside = (accesses["space"] == Space.GM) & (accesses["mode"] == Mode.WRITE)
+    inside &= (accesses["start"] >= start) & (accesses["start"] < end)
+    codes = set(np.unique(trace.rows["dtype"][trace.rows_of(np.flatnonzero(inside))]).tolist())
+    kind = BY_CODE.get(codes.pop()) if len(codes) == 1 else None
+    return kind.numpy if kind is not None else np.dtype(np.uint8)
 
 
 def error_of(program: Path, directory: Path, trace: Trace, status: int, timeout: float | None) -> Diagnostic | None:

@@ -28,6 +28,7 @@ from ascsim.frontends.cpp.allocations import FILLED, POISON, Allocation, DeviceM
 from ascsim.frontends.cpp.elf import ElfFile
 from ascsim.frontends.cpp.exports import export_name
 from ascsim.frontends.cpp.image import Image, loaded_libraries
+from ascsim.frontends.cpp.session import RESULT_FILE
 from ascsim.frontends.cpp.sink import NativeSink, view_of
 from ascsim.frontends.cpp.symbols import SymbolTable
 from ascsim.isa import REGISTRY
@@ -227,9 +228,10 @@ class BlockCore(Core):
 class Host:
     """One program's machine. All public methods may be called before ``main``: static initialisers call acl."""
 
-    def __init__(self, library_path: Path, profile: Profile, directory: Path) -> None:
+    def __init__(self, library_path: Path, profile: Profile, directory: Path, keep_results: bool = False) -> None:
         self.profile = profile
         self.directory = directory
+        self.keep_results = keep_results
         self.library = ctypes.CDLL(str(library_path), ctypes.RTLD_GLOBAL)
         self._kernel_library = ctypes.PyDLL(str(library_path))  # calls that keep the interpreter's lock
         self._kernels: list[dict[str, Any]] = []
@@ -610,7 +612,17 @@ class Host:
                         return status
         finally:
             self._end_launch()
+            if self.keep_results:
+                self._leave_results(number)
         return 0
+
+    def _leave_results(self, launch: int) -> None:
+        """What device memory holds after a launch: a file a block, which the parent process reads."""
+        for ordinal, block in enumerate(self.memory.blocks):
+            if not block.freed_at:
+                file = self.directory / RESULT_FILE.format(launch=launch, block=ordinal)
+                self.memory.memory.data[block.start : block.end].tofile(file)
+                self.sink.note("result", {"launch": launch, "block": ordinal, "start": block.start, "file": file.name})
 
     def _begin_launch(self, blocks: int, cores: list[tuple[str, int]], dynamic_ub: int) -> None:
         self._arrays.clear()

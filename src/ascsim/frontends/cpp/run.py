@@ -34,10 +34,12 @@ def run_file(
     keep: Path | None = None,
     trace_directory: Path | None = None,
     output_to_stderr: bool = False,
+    keep_results: bool = False,
 ) -> tuple[Run, int]:
     """Build ``file`` if it is a source (with these compiler ``flags``), run it, and judge its trace.
 
     Returns the run and the program's exit status (1 when it was ended by a signal or by its time limit).
+    ``keep_results`` is for :attr:`~ascsim.frontends.launch.Run.results`.
 
     Raises:
         UserError: the file is neither a source nor a program of ``ascsim c++``, or does not compile.
@@ -53,7 +55,9 @@ def run_file(
             program = file
             if arch and profiles.find(arch).name != load_image(program).profile:
                 raise UserError(f"{file} was compiled for {load_image(program).profile}; build it again for {arch}")
-        outcome = session.run(program, arguments, timeout=timeout, trace_directory=trace_directory, child=child)
+        outcome = session.run(
+            program, arguments, timeout=timeout, trace_directory=trace_directory, child=child, keep_results=keep_results
+        )
     try:
         return judge(outcome, file.stem, started), 1 if outcome.status is None else outcome.status
     finally:
@@ -78,7 +82,8 @@ def judge(outcome: session.Outcome, name: str, started: float) -> Run:
     kernel = launches[0]["kernel"] if launches else name
     modes = {note.get("sync", "manual") for note in launches}
     sync = "mixed" if len(modes) > 1 else next(iter(modes), "no")
-    return Run(kernel, outcome.profile, outcome.trace, found, sync, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return Run(kernel, outcome.profile, outcome.trace, found, sync, seconds, outcome.results())
 
 
 def _dialect(trace: Trace) -> str:

@@ -50,6 +50,8 @@ FATAL = "fatal.txt"
 """Beside the trace: why the child process could not start or go on."""
 CALL = "call.json"
 """Beside the trace: a kernel to run instead of ``main`` (:class:`Call`)."""
+RESULT_FILE = "result-{launch}-{block}.bin"
+"""Beside the trace, where asked for: a block of device memory after a launch."""
 GRACE = 2.0
 """Seconds that a program has to leave its crash record when it is ended."""
 
@@ -82,6 +84,15 @@ class Outcome:
         from ascsim.frontends.cpp.endings import stops
 
         return stops(self.trace, self.sites)
+
+    def results(self) -> dict[str, np.ndarray]:
+        """The blocks of device memory after each launch, where the run kept them.
+
+        The element type is that of the stores that wrote to the block, bytes where they differ or tell none.
+        """
+        from ascsim.frontends.cpp.endings import results
+
+        return results(self.trace, self.trace_directory)
 
     def close(self) -> None:
         """Remove a temporary trace directory."""
@@ -146,7 +157,7 @@ class Child:
         self.process = subprocess.Popen(command, stdout=stdout, pass_fds=(job,))
         os.close(job)
 
-    def start(self, **job: str | Sequence[str]) -> None:
+    def start(self, **job: str | bool | Sequence[str]) -> None:
         """Say what to run: the arguments of :func:`ascsim.frontends.cpp.child.run`."""
         with contextlib.suppress(BrokenPipeError), os.fdopen(self._job, "w", encoding="utf-8") as pipe:
             json.dump(job, pipe)
@@ -173,6 +184,7 @@ def run(
     stdout: IO[Any] | int | None = None,
     call: Call | None = None,
     child: Child | None = None,
+    keep_results: bool = False,
 ) -> Outcome:
     """Run a program that ``ascsim c++`` linked, on this process's standard streams.
 
@@ -185,6 +197,7 @@ def run(
         stdout: a file for the program's standard output; by default this process's own.
         call: run this kernel of a library instead of the program's ``main``.
         child: the process to use, which was made with its own ``stdout``.
+        keep_results: leave what device memory holds after each launch (:meth:`Outcome.results`).
 
     Raises:
         UserError: the file was not linked by ascsim or by another one, or the runtime library cannot be built.
@@ -203,7 +216,7 @@ def run(
     child = child or Child(stdout)
     child.start(
         directory=str(directory), profile=chip.name, library=str(library), program=str(program.absolute()),
-        arguments=list(arguments),
+        arguments=list(arguments), keep_results=keep_results,
     )  # fmt: skip
     timed_out = _wait(child.process, timeout)
     status = child.process.returncode
