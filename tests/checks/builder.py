@@ -134,9 +134,9 @@ class Builder:
         self.set(source, target, event)
         self.wait(source, target, event)
 
-    def barrier(self, pipe: int, line: int | None = None, parent: int = -1) -> int:
-        """pipe_barrier."""
-        return self.row(pipe, Kind.BARRIER, "pipe_barrier", (), line, parent=parent)
+    def barrier(self, pipe: int, line: int | None = None, parent: int = -1, arg: int = 0) -> int:
+        """pipe_barrier; on S with ``arg`` 1 dsb."""
+        return self.row(pipe, Kind.BARRIER, "pipe_barrier", (), line, parent=parent, arg=arg)
 
     def launch(self, number: int, kernel: str = "kernel", blocks: int = 1) -> None:
         """The begin of a launch."""

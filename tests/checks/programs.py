@@ -52,7 +52,8 @@ def programs(draw: st.DrawFn, size: int = 16) -> list[Op]:
         if what == INSTRUCTION:
             ops.append(draw(instructions()))
         elif what == BARRIER:
-            ops.append(Op(BARRIER, draw(st.sampled_from((*PIPES, Pipe.ALL)))))
+            on = draw(st.sampled_from((*PIPES, Pipe.ALL)))
+            ops.append(Op(BARRIER, on, event=draw(st.integers(0, 1)) if on == Pipe.S else 0))
         elif what == SET:
             source, target = draw(st.permutations(PIPES))[:2]
             flag = (source, target, draw(st.integers(0, 1)))
@@ -107,7 +108,7 @@ def build(ops: list[Op], builder: Builder | None = None) -> Builder:
         elif op.kind == WAIT:
             builder.wait(op.pipe, op.pipe2, op.event, line)
         else:
-            builder.barrier(op.pipe, line)
+            builder.barrier(op.pipe, line, arg=op.event)
     return builder
 
 

@@ -38,7 +38,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Op:
-    """One row of one core: of a flag, ``pipe`` is the source and ``pipe2`` the target."""
+    """One row of one core: of a flag, ``pipe`` is the source and ``pipe2`` the target. A barrier on S with an event is dsb."""
 
     kind: str
     pipe: int
@@ -76,6 +76,9 @@ class Reference:
                 mine |= {i for i in range(j) if self.ops[i].kind == INSTRUCTION}
             elif op.kind == BARRIER and Pipe(op.pipe).name not in self.ordered:
                 mine |= self._instructions(j, op.pipe)
+            for i in range(j):
+                if self.ops[i].kind == BARRIER and self.ops[i].pipe == Pipe.S and self.ops[i].event:
+                    mine |= self._instructions(i, Pipe.S)
             for i in self.repairs.get(j, ()):
                 same = self.ops[i].pipe == op.pipe
                 complete = self._instructions(i + 1, self.ops[i].pipe) | known[i]

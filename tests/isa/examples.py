@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 from ascsim import profiles
 from ascsim.diagnostics import Refused
-from ascsim.isa.definition import Definition, Operand, RegisterInstruction, Sort
+from ascsim.isa.definition import Definition, Operand, RegisterInstruction, Role, Sort
 from ascsim.machine.dtypes import DTYPES, DType, f16, f32, u32
 from ascsim.machine.operands import GlobalTensor, MReg, Pointer, Tile, VReg
-from ascsim.machine.words import Pipe
+from ascsim.machine.words import PadValue, Pipe
 
 ROWS, COLS = 4, 64
 """Valid rows and columns; a tile has 32 rows, so that it may be turned column-major."""
@@ -65,9 +66,20 @@ def _attempts(definition: Definition) -> Iterator[SimpleNamespace]:
                     _tile(definition.inputs[n], n, kind, width)
                     for n, kind, width in itertools.zip_longest(tiles, kinds, columns, fillvalue=COLS)
                 )
-                left = iter(rest)
-                values = [next(made) if n in tiles else next(left) for n in range(len(names))]
-                yield SimpleNamespace(**dict(zip(names, values, strict=True)))
+                yield _filled(definition.inputs, tiles, made, rest)
+            made = iter(_square(definition.inputs[n], n, kind) for n, kind in zip(tiles, kinds, strict=True))
+            yield _filled(definition.inputs, tiles, made, rest)
+
+
+def _filled(
+    inputs: Sequence[Operand], tiles: Sequence[int], made: Iterator[Any], rest: Sequence[Any]
+) -> SimpleNamespace:
+    left, names = iter(rest), [o.name for o in inputs]
+    call = SimpleNamespace(**{name: next(made) if n in tiles else next(left) for n, name in enumerate(names)})
+    for operand in inputs:
+        if operand.shares:
+            setattr(call, operand.name, getattr(call, operand.name).at(getattr(call, operand.shares).address))
+    return call
 
 
 def _tile_types(count: int) -> Iterator[Sequence[DType]]:
@@ -82,7 +94,14 @@ def _tile(operand: Operand, number: int, kind: Any, columns: Any) -> Tile | Glob
         return None
     if operand.sort is Sort.GLOBAL:
         return GlobalTensor(kind, number * _STEP, (1, 1, 1, ROWS, COLS), (0, 0, 0, COLS, 1), name=operand.name)
-    return Tile(kind, 32, columns, ROWS, columns, number * _STEP, name=operand.name)
+    pad = PadValue.ZERO if operand.role is Role.OUT else PadValue.NULL
+    return Tile(kind, 32, columns, ROWS, columns, number * _STEP, pad=pad, name=operand.name)
+
+
+def _square(operand: Operand, number: int, kind: DType) -> Tile | GlobalTensor | None:
+    """The same with as many rows as columns, all of them valid."""
+    made = _tile(operand, number, kind, COLS)
+    return replace(made, rows=32, cols=32, valid_rows=32, valid_cols=32) if isinstance(made, Tile) else made
 
 
 def _values(definition: Definition, operand: Operand, number: int) -> list[Any]:

@@ -11,6 +11,7 @@ wait_flag on Q            joins what its set carried into Q's clock
 wait_flag on S            joins it into every pipe's: S issues for all pipes, and issues nothing while it waits
 pipe_barrier(P)           all instructions of P so far are complete, for P
 pipe_barrier(PIPE_ALL)    all instructions of all pipes so far are complete, for every pipe
+dsb (a barrier on S)      all reads and writes of S so far are complete, for every pipe: S issues for all of them
 ========================  ================================================================================
 
 Assumed: a set_flag does not order its own pipe's later instructions, and being issued by S orders nothing: what S
@@ -36,6 +37,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ascsim.machine.trace import DATA_BARRIER
 
 RAW, WAR, WAW = 1, 2, 3
 _INSTRUCTION, _SET_FLAG, _WAIT_FLAG, _BARRIER = 0, 1, 2, 3
@@ -524,6 +527,8 @@ def find_hazards(
             elif kind == _BARRIER:
                 if pipe == _PIPE_ALL:
                     clock[:] = position
+                elif pipe == _PIPE_S and rows[row]["arg"] == DATA_BARRIER:
+                    clock[:, _PIPE_S] = position
                 elif not ordered[pipe]:
                     clock[pipe, pipe] = position
             position += 1

@@ -69,7 +69,8 @@ class Operand:
 
     ``space`` is where a pointer points; ``enum`` the enumeration of an ENUM operand; ``align`` the byte alignment that
     an address must have; ``lane_mask`` says that a mask register governs the lanes of that type variable; ``asm_name``
-    is the name of its attribute in ``.pto`` text, where that is another.
+    is the name of its attribute in ``.pto`` text, where that is another; ``shares`` names the operand whose address it is
+    to have too.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Operand:
     align: int = 32
     lane_mask: str = ""
     asm_name: str = ""
+    shares: str = ""
 
     @property
     def is_input(self) -> bool:
@@ -909,7 +911,8 @@ def tile_instruction(
     """
 
     def make(body: type) -> TileInstruction:
-        members = {k: v for k, v in vars(body).items() if k not in ("__dict__", "__weakref__")}
+        of_bases = [vars(one) for one in reversed(body.__mro__[:-1])]  # what a family shares stands in a base class
+        members = {k: v for one in of_bases for k, v in one.items() if k not in ("__dict__", "__weakref__")}
         recorded = ("operands", "rules", "notes", "assumed", "sources", "warns")
         fields = {k: members.pop(k) for k in recorded if k in members}
         kind = type(body.__name__, (TileInstruction,), members)

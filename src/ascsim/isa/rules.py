@@ -86,7 +86,8 @@ def _tiles(call: SimpleNamespace, names: Sequence[str]) -> Iterator[tuple[str, A
             yield name, value
 
 
-def _change(call: SimpleNamespace, name: str, **changes: Any) -> SimpleNamespace:
+def changed(call: SimpleNamespace, name: str, **changes: Any) -> SimpleNamespace:
+    """The call with one operand replaced by a changed one."""
     return SimpleNamespace(**{**vars(call), name: replace(getattr(call, name), **changes)})
 
 
@@ -107,7 +108,7 @@ def dtype(operand: str, **by_profile: Sequence[DType]) -> Rule:
         if getattr(call, operand) is not None and profile.name in by_profile:
             for other in DTYPES.values():
                 if other not in by_profile[profile.name]:
-                    yield _change(call, operand, dtype=other)
+                    yield changed(call, operand, dtype=other)
 
     groups: dict[tuple[DType, ...], list[str]] = {}
     for name, types in by_profile.items():
@@ -129,7 +130,7 @@ def same_dtype(*operands: str) -> Rule:
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
         for name, value in list(_tiles(call, operands))[1:]:
             other = next(d for d in DTYPES.values() if d is not value.dtype and d.size == value.dtype.size)
-            yield _change(call, name, dtype=other)
+            yield changed(call, name, dtype=other)
 
     return Rule("L003", f"{', '.join(operands)} have one element type", test, breaks=breaks)
 
@@ -145,11 +146,70 @@ def row_major(*operands: str, profiles: tuple[str, ...] = ()) -> Rule:
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
         for name, _ in _tiles(call, operands):
-            yield _change(call, name, blayout=BLayout.COL_MAJOR)
-            yield _change(call, name, slayout=SLayout.ROW_MAJOR)
+            yield changed(call, name, blayout=BLayout.COL_MAJOR)
+            yield changed(call, name, slayout=SLayout.ROW_MAJOR)
 
     return Rule("L004", f"{', '.join(operands)} are row-major without boxes", test, profiles=profiles, breaks=breaks,
                 mend="Declare the tile with BLayout::RowMajor and SLayout::NoneBox.")  # fmt: skip
+
+
+def vector_tiles(*operands: str) -> Rule:
+    """These are tiles in UB, row-major without boxes; other forms of the instruction are not implemented."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        for name, tile in _tiles(call, operands):
+            if tile.space != Space.UB:
+                return f"operand {name} lies in {Space(tile.space).name}; only vector tiles, in UB, are implemented"
+            if not tile.is_row_major:
+                return f"operand {name} is not row-major without boxes; only such tiles are implemented"
+        return None
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        for name, _ in _tiles(call, operands):
+            yield changed(call, name, space=Space.L1)
+            yield changed(call, name, blayout=BLayout.COL_MAJOR)
+
+    said = f"{', '.join(operands)} lie in UB, row-major without boxes"
+    return Rule("L012", said, test, breaks=breaks, mend="ascsim check FILE lists all such calls of a file.")
+
+
+def plain_layout(*operands: str, profiles: tuple[str, ...] = ()) -> Rule:
+    """These tiles have no boxes: row-major (ND) or column-major (DN)."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        for name, tile in _tiles(call, operands):
+            if tile.slayout != SLayout.NONE_BOX:
+                return f"operand {name} has boxes"
+        return None
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        for name, _ in _tiles(call, operands):
+            yield changed(call, name, slayout=SLayout.ROW_MAJOR)
+
+    return Rule("L012", f"{', '.join(operands)} have no boxes", test, profiles=profiles, breaks=breaks,
+                mend="Declare the tile with SLayout::NoneBox.")  # fmt: skip
+
+
+def same_size(*operands: str) -> Rule:
+    """The elements of all these operands have as many bytes."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        (first, one), *rest = list(_tiles(call, operands))
+        for name, value in rest:
+            if value.dtype.size != one.dtype.size:
+                return (
+                    f"elements of {name} ({value.dtype.name}) have {value.dtype.size} bytes, "
+                    f"those of {first} ({one.dtype.name}) {one.dtype.size}"
+                )
+        return None
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        for name, value in list(_tiles(call, operands))[1:]:
+            other = next(d for d in DTYPES.values() if d.size == (2 if value.dtype.size == 1 else 1))
+            yield changed(call, name, dtype=other)
+
+    return Rule("L003", f"elements of {', '.join(operands)} have one size", test, breaks=breaks,
+                mend="Declare the tiles with elements of one size.")  # fmt: skip
 
 
 def in_space(space: Space, *operands: str) -> Rule:
@@ -163,7 +223,7 @@ def in_space(space: Space, *operands: str) -> Rule:
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
         for name, _ in _tiles(call, operands):
-            yield _change(call, name, space=Space.L1 if space != Space.L1 else Space.UB)
+            yield changed(call, name, space=Space.L1 if space != Space.L1 else Space.UB)
 
     return Rule("L005", f"{', '.join(operands)} lie in {space.name}", test, breaks=breaks)
 
@@ -197,8 +257,8 @@ def same_valid_shape(*operands: str, profiles: tuple[str, ...] = ()) -> Rule:
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
         for name, tile in list(_tiles(call, operands))[1:]:
-            yield _change(call, name, valid_rows=tile.valid_rows - 1)
-            yield _change(call, name, valid_cols=tile.valid_cols - 1)
+            yield changed(call, name, valid_rows=tile.valid_rows - 1)
+            yield changed(call, name, valid_cols=tile.valid_cols - 1)
 
     return Rule("L007", f"{', '.join(operands)} have one valid shape", test, profiles=profiles, breaks=breaks)
 
@@ -343,16 +403,16 @@ def _well_formed(definition: Definition, call: SimpleNamespace, profile: Profile
 def _misshapen(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
     for name, tile in vars(call).items():
         if isinstance(tile, Tile):
-            yield _change(call, name, valid_rows=tile.rows + 1)
-            yield _change(call, name, valid_cols=tile.cols + 1)
+            yield changed(call, name, valid_rows=tile.rows + 1)
+            yield changed(call, name, valid_cols=tile.cols + 1)
             if tile.is_row_major:
-                yield _change(call, name, cols=tile.cols + 1)
+                yield changed(call, name, cols=tile.cols + 1)
 
 
 def _unassigned(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
     for name, tile in vars(call).items():
         if isinstance(tile, Tile):
-            yield _change(call, name, address=NO_ADDRESS)
+            yield changed(call, name, address=NO_ADDRESS)
 
 
 STANDING: tuple[Rule, ...] = (

@@ -21,7 +21,7 @@ from ascsim.isa.definition import (
 )  # fmt: skip
 from ascsim.isa.rules import finding, refuse
 from ascsim.machine.core import Core, Group, Step
-from ascsim.machine.trace import Kind
+from ascsim.machine.trace import DATA_BARRIER, Kind
 from ascsim.machine.words import Pipe
 from ascsim.profiles import Profile
 
@@ -87,6 +87,16 @@ def wait_flag(core: Core, call: SimpleNamespace) -> None:
 )  # fmt: skip
 def pipe_barrier(core: Core, call: SimpleNamespace) -> None:
     """Hold the pipe back until its earlier instructions are done; with PIPE_ALL, all pipes of the core."""
+
+
+@plain_instruction(
+    "dsb", cpp="dsb", asm=(), profiles=CHIPS, operands=(Choice("memory", int, doc="which memory; DSB_UB, DSB_ALL"),),
+    row=lambda core, call: (Pipe.S, Kind.BARRIER, 0, DATA_BARRIER), core="any",
+    assumed=("Whatever memory is named, it waits for all reads and writes of the scalar unit.",),
+    sources=("pto-isa include/pto/npu/a2a3/TFillPad.hpp",),
+)  # fmt: skip
+def dsb(core: Core, call: SimpleNamespace) -> None:
+    """Hold the scalar unit, which issues for all pipes, until its own reads and writes are done."""
 
 
 def _scalar_pipe(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:

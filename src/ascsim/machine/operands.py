@@ -19,6 +19,8 @@ from ascsim.machine.words import BLayout, PadValue, SLayout, Space
 
 REGISTER_BYTES = 256
 NO_ADDRESS = -1
+CUSTOM_PAD = 1 << 32
+"""From here on a pad value's low 32 bits are the bits to fill with (PadValue::CustomBase)."""
 
 
 class Region(NamedTuple):

@@ -47,6 +47,10 @@ class Kind(IntEnum):
     MEM_BAR = 8
 
 
+DATA_BARRIER = 1
+"""The argument of a barrier on S that waits for its reads and writes (``dsb``)."""
+
+
 class Mode(IntEnum):
     """How an access touches its bytes."""
 
@@ -63,7 +67,7 @@ ROW = np.dtype(
         ("n_access", "u1"),
         ("pipe2", "u1"),  # the other pipe of a flag
         ("parent", "<i4"),  # row of the instruction this is a step of, or -1
-        ("arg", "<u4"),  # event id; mem_bar mode; launch number; calls in one row, where an expansion has several alike
+        ("arg", "<u4"),  # event id; mem_bar mode; launch number; DATA_BARRIER; calls of an expansion in one row
         ("site", "<u8"),  # 1-based index of a noted site, or a program counter where SITE_PC is set in flags
         ("work", "<u4"),  # repeats or blocks, for timing
         ("flags", "<u2"),

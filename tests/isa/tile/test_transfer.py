@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascsim.diagnostics import Refused
-from ascsim.isa.tile.transfer import CUSTOM_PAD, DN, ND, NZ, AtomicType, STPhase, pad_bits
+from ascsim.isa.tile.transfer import DN, ND, NZ, AtomicType, STPhase, pad_bits
 from ascsim.machine.dtypes import dtype
-from ascsim.machine.operands import GlobalTensor, Tile
+from ascsim.machine.operands import CUSTOM_PAD, GlobalTensor, Tile
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import BLayout, PadValue, Pipe, Space
 from harness import Bench

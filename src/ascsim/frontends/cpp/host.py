@@ -36,7 +36,7 @@ from ascsim.isa.definition import Definition, Operand, RegisterInstruction
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.core import GUARD, Core, Machine, Memory
 from ascsim.machine.dtypes import BY_CODE, DType
-from ascsim.machine.operands import NO_ADDRESS, GlobalTensor, Pointer, Tile
+from ascsim.machine.operands import CUSTOM_PAD, NO_ADDRESS, GlobalTensor, Pointer, Tile
 from ascsim.machine.trace import SITE_PC, Kind, pack_row
 from ascsim.machine.words import BLayout, SLayout, Space
 from ascsim.profiles import Profile
@@ -360,6 +360,8 @@ class Host:
         sort, code, space, blayout, slayout, pad, fractal, rows, cols, valid_rows, valid_cols, value = fields[:12]
         if sort == 1:
             address = NO_ADDRESS if value == _UNASSIGNED else self._offset(definition, operand, space, value)
+            if pad == _CUSTOM_PAD:
+                pad = CUSTOM_PAD | fields[12] & 0xFFFFFFFF
             return Tile(
                 BY_CODE[code], rows, cols, valid_rows, valid_cols, address, Space(space), BLayout(blayout),
                 SLayout(slayout), fractal, pad, self._name_at(space, address),
@@ -838,6 +840,8 @@ def _loaded_code(module: NativeModule, elf: ElfFile) -> Code:
     return Code(module.base, module.size, elf.symbols)
 
 
+_CUSTOM_PAD = 255
+"""``pad`` of a tile with a pad value of its own; the bits are in ``shape[0]``."""
 _UNASSIGNED = (1 << 64) - 1
 _CALLER = 1
 """The first noted site, which is no program counter."""

@@ -39,15 +39,13 @@ from ascsim.machine.dtypes import (
     u32,
     u64,
 )  # fmt: skip
-from ascsim.machine.operands import GlobalTensor, Region, Tile
+from ascsim.machine.operands import CUSTOM_PAD, GlobalTensor, Region, Tile
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import BLayout, PadValue, Pipe, SLayout, Space
 from ascsim.profiles import Profile
 
 ND, DN, NZ = 0, 1, 2
 """Layouts of a view of global memory (pto::Layout)."""
-CUSTOM_PAD = 1 << 32
-"""From here on a pad value's low 32 bits are the bits to fill with (PadValue::CustomBase)."""
 _PLAIN_TYPES = (i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32)
 _ALL_TYPES = (*_PLAIN_TYPES, f8e4m3, f8e5m2, f8e8m0, hif8)
 _PACKED = (f4e2m1x2, f4e1m2x2, i4x2)
