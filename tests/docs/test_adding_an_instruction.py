@@ -18,10 +18,10 @@ from ascsim.profiles import load
 def negate_both(x, out):
     a, b = ascsim.tile("f32", 4, 64, at=0), ascsim.tile("f32", 4, 64, at=0x1000)
     ascsim.tload(a, x)
-    ascsim.tneg(b, a)
+    ascsim.tflip(b, a)
     lane = ascsim.local("f32", 64, at=0x1000)
     mask = ascsim.asc_create_mask_b32(0)
-    ascsim.asc_storealign(lane, ascsim.asc_neg(ascsim.asc_loadalign(lane), mask), mask)
+    ascsim.asc_storealign(lane, ascsim.asc_flip(ascsim.asc_loadalign(lane), mask), mask)
     ascsim.tstore(out, b)
 
 x = np.arange(1, 257, dtype=np.float32).reshape(4, 64)
@@ -41,7 +41,7 @@ func.func @k(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>) {
   %p = pto.partition_view %v, offsets = [%c0, %c0], sizes = [%c4, %c64] : !VIEW -> !PART
   %q = pto.partition_view %w, offsets = [%c0, %c0], sizes = [%c4, %c64] : !VIEW -> !PART
   %a = pto.tload %p : !PART -> !pto.tile<4x64xf32>
-  %b = pto.tneg %a : !pto.tile<4x64xf32> -> !pto.tile<4x64xf32>
+  %b = pto.tflip %a : !pto.tile<4x64xf32> -> !pto.tile<4x64xf32>
   pto.tstore %b, %q : (!pto.tile<4x64xf32>, !PART) -> ()
   return
 }
@@ -49,7 +49,7 @@ func.func @k(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>) {
 text = text.replace("!VIEW", "!pto.tensor_view<4x64xf32>").replace("!PART", "!pto.partition_tensor_view<4x64xf32>")
 loads(text, "k.pto").kernel().run(load("a2a3"), 1, {"x": x, "y": y})
 assert np.array_equal(y, -x)
-assert "Negate a tile" in reference.page(REGISTRY.find("TNEG")[0])
+assert "Negate a tile" in reference.page(REGISTRY.find("TFLIP")[0])
 print("done")
 """
 

@@ -1,8 +1,9 @@
-"""TADD and TADDS: every type, rounding, wrapping, shapes, in place."""
+"""Lane-wise tile instructions: every type, rounding, wrapping, shapes, in place, the A2/A3's steps."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -11,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ascsim import profiles
 from ascsim.diagnostics import Refused
+from ascsim.isa import REGISTRY
 from ascsim.isa.tile.elementwise import element_of
-from ascsim.machine.dtypes import dtype
+from ascsim.machine.dtypes import DTYPES, dtype
 from ascsim.machine.trace import Mode
-from ascsim.machine.words import Pipe
+from ascsim.machine.words import BLayout, Pipe
 from harness import Bench
 
 TYPES = {
@@ -167,3 +170,229 @@ def test_other_valid_regions_are_refused_on_cpu_and_taken_from_dst_on_chips() ->
         want = [1, 2, 3, 4, 5, 6] if profile == "a5" else [0, 2, 4, 6, 8, 10]  # the A2/A3 write nothing
         assert bench.read(dst)[0].tolist() == want
         assert bench.findings() == ["TADD-1", "TADDS-1"]
+
+
+# The whole table, against numbers of unlimited size and double precision
+
+SCALARS = {"i": 3, "u": 3, "f": 1.5}
+SUFFIX = {
+    "tadd": "tadds",
+    "tsub": "tsubs",
+    "tmul": "tmuls",
+    "tmax": "tmaxs",
+    "tmin": "tmins",
+    "tand": "tands",
+    "tor": "tors",
+}
+
+
+def types_of(name: str, profile: str) -> list[str]:
+    rule = next(r for r in Bench(profile).definition(name).rules if r.code == "L002")
+    call = SimpleNamespace(dst=SimpleNamespace(dtype=None))
+    found = []
+    for kind in DTYPES.values():
+        call.dst.dtype = kind
+        if not rule.test(None, call, profiles.find(profile)):  # type: ignore[arg-type]
+            found.append(kind.name)
+    return found
+
+
+def wrapped(number: int, kind: str) -> int:
+    bits = 8 * dtype(kind).size
+    number %= 1 << bits
+    return number - (1 << bits) if dtype(kind).kind == "i" and number >> (bits - 1) else number
+
+
+def quotient(a: int, b: int) -> int:
+    return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+INTEGERS: dict[str, Any] = {
+    "tadd": lambda a, b: a + b, "tsub": lambda a, b: a - b, "tmul": lambda a, b: a * b, "tdiv": quotient, "tmax": max,
+    "tmin": min, "tand": lambda a, b: a & b, "tor": lambda a, b: a | b,
+}  # fmt: skip
+FLOATS: dict[str, Any] = {
+    "tadd": np.add, "tsub": np.subtract, "tmul": np.multiply, "tdiv": np.divide, "tmax": np.maximum, "tmin": np.minimum,
+}  # fmt: skip
+
+
+def numbers(kind: str, seed: int, count: int = 64) -> np.ndarray:
+    made = np.random.default_rng(seed)
+    if dtype(kind).kind == "f":
+        return (made.standard_normal(count) * 100).astype(dtype(kind).numpy)
+    limits = np.iinfo(dtype(kind).numpy)
+    drawn = made.integers(limits.min, limits.max, count, dtype(kind).numpy, endpoint=True)
+    drawn[:4] = [limits.min, limits.max, 0, 1]
+    return drawn
+
+
+@pytest.mark.parametrize("profile", ("a2a3", "a5", "cpu"))
+@pytest.mark.parametrize("name", INTEGERS)
+def test_two_tiles_and_a_number_in_every_type(name: str, profile: str) -> None:
+    for kind in types_of(name, profile):
+        a, b = numbers(kind, 1), numbers(kind, 2)
+        for second, of in ((b, name), (np.full_like(b, SCALARS[dtype(kind).kind]), SUFFIX.get(name, "tdivs"))):
+            if kind not in types_of(of, profile):
+                continue
+            bench = Bench(profile)
+            src, dst = bench.tile(kind, 1, 64, a), bench.tile(kind, 1, 64)
+            bench.issue(of, dst, src, bench.tile(kind, 1, 64, second) if of == name else second[0].item())
+            if dtype(kind).kind == "f":
+                with np.errstate(all="ignore"):
+                    want = FLOATS[name](a.astype(np.float64), second.astype(np.float64)).astype(dtype(kind).numpy)
+                    if kind == "bf16":  # one rounding from the exact result: float32 is as good
+                        want = FLOATS[name](a.astype(np.float32), second.astype(np.float32)).astype(dtype(kind).numpy)
+            else:
+                want = np.array(
+                    [wrapped(INTEGERS[name](int(x), int(y)), kind) for x, y in zip(a, second, strict=True)],
+                    dtype(kind).numpy,
+                )
+            assert np.array_equal(bits(bench.read(dst)[0]), bits(want)), (of, kind)
+            assert bench.findings() == []
+
+
+@pytest.mark.parametrize("profile", ("a2a3", "a5", "cpu"))
+@pytest.mark.parametrize("name", ("tshl", "tshr"))
+def test_shifts_by_each_count(name: str, profile: str) -> None:
+    for kind in types_of(name, profile):
+        a = numbers(kind, 3)
+        width = 8 * dtype(kind).size
+        counts = np.minimum(np.arange(64), 127).astype(dtype(kind).numpy)
+        bench = Bench(profile)
+        src, by, dst = bench.tile(kind, 1, 64, a), bench.tile(kind, 1, 64, counts), bench.tile(kind, 1, 64)
+        bench.issue(name, dst, src, by)
+        pairs = [(int(x), int(n)) for x, n in zip(a, counts, strict=True)]
+        want = [wrapped(x << n, kind) if n < width else 0 for x, n in pairs]
+        if name == "tshr":
+            want = [x >> min(n, width) for x, n in pairs]
+        assert bench.read(dst)[0].tolist() == want, kind
+        if kind in types_of(name + "s", profile):
+            bench.issue(name + "s", dst, src, 5)
+            shifted = [wrapped(int(x) << 5, kind) if name == "tshl" else int(x) >> 5 for x in a]
+            assert bench.read(dst)[0].tolist() == shifted, kind
+
+
+def test_functions_of_one_tile() -> None:
+    values = np.array([[0.0, -0.0, 1.0, 4.0, -2.5, np.inf, -np.inf, np.nan]], np.float32)
+    want = {
+        "tabs": [0, 0, 1, 4, 2.5, np.inf, np.inf, np.nan], "tneg": [-0.0, 0.0, -1, -4, 2.5, -np.inf, np.inf, np.nan],
+        "trelu": [0, 0, 1, 4, 0, np.inf, 0, np.nan], "tsqrt": [0, -0.0, 1, 2, np.nan, np.inf, np.nan, np.nan],
+        "texp": [1, 1, np.exp(1.0), np.exp(4.0), np.exp(-2.5), np.inf, 0, np.nan],
+        "tlog": [-np.inf, -np.inf, 0, np.log(4.0), np.nan, np.inf, np.nan, np.nan],
+        "trecip": [np.inf, -np.inf, 1, 0.25, -0.4, 0, -0.0, np.nan],
+    }  # fmt: skip
+    for profile in ("a2a3", "a5", "cpu"):
+        for name, results in want.items():
+            bench = Bench(profile)
+            src, dst = bench.tile("f32", 1, 8, values), bench.tile("f32", 1, 8)
+            bench.issue(name, dst, src)
+            expected = np.array(results).astype(np.float32)
+            got = bench.read(dst)[0]
+            same = (bits(got) == bits(expected)) | (np.isnan(got) & np.isnan(expected))
+            assert same.all(), (profile, name, got)
+
+
+def test_a_slope_counts_below_zero_and_for_minus_zero() -> None:
+    bench = Bench("a5")
+    src, dst = bench.tile("f32", 1, 8, [[-0.0, 0.0, 3, -3, np.nan, -np.inf, np.inf, -1]]), bench.tile("f32", 1, 8)
+    bench.issue("tlrelu", dst, src, 0.5)
+    got = bench.read(dst)[0]
+    assert got[[1, 2, 3, 5, 6, 7]].tolist() == [0, 3, -1.5, -np.inf, np.inf, -0.5] and np.isnan(got[4])
+    bench.issue("tlrelu", dst, src, np.inf)
+    assert np.isnan(bench.read(dst)[0, 0]) and bench.read(dst)[0, 1] == 0
+
+
+def test_the_a5_flushes_subnormals_unless_told_otherwise() -> None:
+    tiny, smallest = 1e-40, 2.0**-126
+    for profile, flushed in (("a5", True), ("a2a3", False), ("cpu", False)):
+        for precision in (0, 1):
+            bench = Bench(profile)
+            one, small = bench.tile("f32", 1, 8, [[1.0] * 8]), bench.tile("f32", 1, 8, [[tiny, -tiny] * 4])
+            dst = bench.tile("f32", 1, 8)
+            bench.issue("tdiv", dst, small, one, precision)
+            assert (bench.read(dst)[0, 0] == 0) == (flushed and not precision)
+            bench.issue("tdiv", dst, small, small, precision)
+            assert np.isnan(bench.read(dst)[0, 1]) == (flushed and not precision)
+            bench.issue("tlog", dst, small, precision)
+            assert (bench.read(dst)[0, 0] == -np.inf) == (flushed and not precision)
+            half = bench.tile("f32", 1, 8, [[smallest] * 8])
+            bench.issue("tdivs", dst, half, 2.0, precision)
+            assert (bench.read(dst)[0, 0] == 0) == (flushed and not precision)
+            bench.issue("tadd", dst, small, small)
+            assert bench.read(dst)[0, 0] == np.float32(tiny) * 2
+
+
+@pytest.mark.parametrize("profile", ("a2a3", "a5", "cpu"))
+def test_exclusive_or_and_what_it_leaves_in_tmp(profile: str) -> None:
+    for kind in types_of("txor", profile):
+        bench = Bench(profile)
+        a, b = numbers(kind, 4), numbers(kind, 5)
+        src0, src1 = bench.tile(kind, 1, 64, a), bench.tile(kind, 1, 64, b)
+        dst, tmp = bench.tile(kind, 1, 64), bench.tile(kind, 1, 64)
+        bench.issue("txor", dst, src0, src1, tmp)
+        assert np.array_equal(bench.read(dst)[0], a ^ b)
+        assert np.array_equal(bench.read(tmp)[0], (a | b) if profile == "a2a3" else np.zeros_like(a))
+        bench.issue("txors", dst, src0, 5, tmp)
+        assert np.array_equal(bench.read(dst)[0], a ^ element_of(5, a.dtype))
+        assert bench.findings() == []
+
+
+def test_steps_of_the_a2a3_have_barriers_between_them() -> None:
+    bench = Bench("a2a3")
+    src, dst, tmp = bench.tile("i32", 1, 8, [[7] * 8]), bench.tile("i32", 1, 8), bench.tile("i32", 1, 8)
+    bench.issue("txor", dst, src, src, tmp)
+    names = {d.number: d.name for d in REGISTRY.definitions}
+    steps = [names[row["mnemonic"]] for row in bench.trace().rows if row["parent"] >= 0]
+    assert steps == ["tor", "pipe_barrier", "tand", "pipe_barrier", "tnot", "pipe_barrier", "tand"]
+    small = replace(tmp, valid_cols=4)
+    bench.issue("txor", dst, src, src, small)
+    assert bench.findings() == ["TXOR-2"]
+
+
+def test_in_place_where_the_a2a3_cannot() -> None:
+    bench = Bench("a2a3")
+    for name, want in (("tands", 5), ("tors", 5)):
+        tile = bench.tile("i16", 1, 16, [[12] * 16])
+        bench.issue(name, tile, tile, 5)
+        assert bench.read(tile)[0, 0] == want
+    tile = bench.tile("f32", 1, 8, [[4.0] * 8])
+    bench.issue("trecip", tile, tile)
+    assert bench.read(tile)[0, 0] == 1
+    assert bench.findings() == ["TILE-INPLACE"] * 3
+    other = bench.tile("f32", 1, 8, [[3.0] * 8])
+    bench.issue("tdivs", other, other, 3.0)
+    assert bench.read(other)[0, 0] == np.float32(3) * (np.float32(1) / np.float32(3))
+    assert len(bench.findings()) == 3
+
+
+def test_a_number_by_a_tile() -> None:
+    for profile in ("a2a3", "a5", "cpu"):
+        bench = Bench(profile)
+        src, dst = bench.tile("i32", 1, 8, [[1, 2, 3, -4, 5, 0, 100, -1]]), bench.tile("i32", 1, 8)
+        definition = next(d for d in REGISTRY.find("tdivs") if d.inputs[1].name == "scalar")
+        bench.machine.issue(bench.core, definition, (dst, 60, src), 0)
+        assert bench.read(dst)[0].tolist() == [60, 30, 20, -15, 12, 0, 0, -60]
+
+
+@pytest.mark.parametrize("profile", ("a2a3", "a5", "cpu"))
+def test_fills(profile: str) -> None:
+    bench = Bench(profile)
+    for kind, number, layout in (("f16", 1.5, 0), ("u8", 200, 0), ("i32", -7, 1), ("bf16", 3.0, 1)):
+        before = noise(bench)
+        dst = bench.tile(kind, 32, 64, valid=(5, 13), blayout=BLayout(layout))
+        bench.issue("texpands", dst, number)
+        written = bench.traced(Mode.WRITE)
+        assert (bench.read(dst) == dtype(kind).numpy.type(number)).all()
+        assert np.array_equal(bench.memory()[~written], before[~written])
+        extra = 5 if kind == "u8" and profile == "a2a3" else 0
+        assert written.sum() == 65 * dtype(kind).size + extra
+        bench = Bench(profile)
+
+
+def test_the_a5_works_on_64_numbers_of_64_bits() -> None:
+    bench = Bench("a5")
+    src, dst = bench.tile("i64", 2, 128, np.arange(256)), bench.tile("i64", 2, 128)
+    bench.issue("tadds", dst, src, 1)
+    assert bench.read(dst)[:, :64].ravel().tolist() == [*range(1, 65), *range(129, 193)]
+    assert not bench.read(dst)[:, 64:].any()
+    assert bench.findings() == ["TADDS-2"]

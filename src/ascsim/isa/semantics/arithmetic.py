@@ -33,6 +33,20 @@ def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a * b
 
 
+def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a / b`` of floats."""
+    return a / b
+
+
+def divide_integers(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a / b`` of integers, towards zero; 0 where ``b`` is 0 (Int64Div.hpp; assumed of the other widths); wraps."""
+    divisor = np.where(b == 0, np.ones_like(b), b)
+    floor = a // divisor
+    rest = a - floor * divisor
+    towards_zero = np.where((rest != 0) & ((a < 0) != (divisor < 0)), floor + np.ones_like(floor), floor)
+    return np.where(b == 0, np.zeros_like(b), towards_zero)
+
+
 def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The larger of two integers."""
     return np.maximum(a, b)
@@ -66,6 +80,78 @@ def negate(a: np.ndarray) -> np.ndarray:
 def absolute(a: np.ndarray) -> np.ndarray:
     """``|a|``; the most negative integer stays (Abs.md: truncated, not saturated)."""
     return np.abs(a)
+
+
+def relu(a: np.ndarray) -> np.ndarray:
+    """``a`` where it is above 0, else 0; of floats, NaN stays and -0 becomes +0 (the A5's table of border values)."""
+    zero = np.zeros_like(a)
+    return np.where(a <= zero, zero, a)
+
+
+def leaky_relu(a: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """``a`` where it is above 0 or +0, else ``a * slope`` (asc_leakyrelu.md, asc_prelu.md, table of border values)."""
+    return np.where(np.signbit(a), a * slope, a)
+
+
+def square_root(a: np.ndarray) -> np.ndarray:
+    """The square root; NaN of negative numbers, -0 of -0."""
+    return np.sqrt(a)
+
+
+def exponential(a: np.ndarray) -> np.ndarray:
+    """e to the power of float32 ``a``, computed in float64 and rounded once."""
+    return np.exp(a.astype(np.float64)).astype(np.float32)
+
+
+def logarithm(a: np.ndarray) -> np.ndarray:
+    """The natural logarithm of float32 ``a``, computed in float64 and rounded once; -infinity of 0, NaN below."""
+    return np.log(a.astype(np.float64)).astype(np.float32)
+
+
+def reciprocal_root(a: np.ndarray) -> np.ndarray:
+    """One over the square root of float32 ``a``, computed in float64 and rounded once; infinity of the zero's sign."""
+    return (1.0 / np.sqrt(a.astype(np.float64))).astype(np.float32)
+
+
+def flush(a: np.ndarray, smallest: np.float32) -> np.ndarray:
+    """Zeros of their sign in place of floats nearer to 0 than ``smallest``."""
+    return np.where(np.abs(a) < smallest, np.copysign(np.float32(0), a), a)
+
+
+def bits_and(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a & b``."""
+    return a & b
+
+
+def bits_or(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a | b``."""
+    return a | b
+
+
+def bits_xor(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a ^ b``."""
+    return a ^ b
+
+
+def bits_not(a: np.ndarray) -> np.ndarray:
+    """``~a``."""
+    return ~a
+
+
+def shift_left(a: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """``a << count``; 0 where ``count`` is at least the width of the type, or negative (which no page defines)."""
+    width = 8 * a.itemsize
+    fits = (count >= 0) & (count < width)
+    return np.where(fits, a << np.where(fits, count, np.zeros_like(count)), np.zeros_like(a))
+
+
+def shift_right(a: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """``a >> count``, signed integers with their sign; beyond the width of the type (or below 0) nothing but sign stays."""
+    width = 8 * a.itemsize
+    most = np.full_like(count, width - 1)
+    fits = (count >= 0) & (count < width)
+    shifted = a >> np.where(fits, count, most)
+    return np.where(fits | (a < 0), shifted, np.zeros_like(a))
 
 
 def equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:

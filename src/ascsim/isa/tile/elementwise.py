@@ -1,95 +1,127 @@
-"""Lane-wise tile arithmetic: TADD and TADDS.
+"""Lane-wise tile instructions: arithmetic, bits, shifts and functions of one tile, of two, of a tile and a number.
 
-Sources: pto-isa docs/isa/TADD, TADDS; include/pto/npu/{a2a3,a5} TAdd.hpp, TAddS.hpp, TBinOp.hpp.
+One row of the table is one instruction. Sources: pto-isa docs/isa (the page of each); include/pto/npu/a2a3 TBinOp.hpp,
+TBinSOp.hpp, TUnaryOp.hpp, TBitwiseSOp.hpp, TDivS.hpp; include/pto/npu/a5 the same, Int64Binary.hpp.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ascsim.isa.definition import CHIPS, In, Out, Scalar, tile_instruction
+from ascsim.diagnostics import CATALOGUE, Severity
+from ascsim.isa.definition import (
+    A2A3,
+    A5,
+    CHIPS,
+    Asm,
+    Choice,
+    Definition,
+    In,
+    Operand,
+    Out,
+    Scalar,
+    Scratch,
+    TileInstruction,
+    tile_instruction,
+)
 from ascsim.isa.rules import (
     Rule,
     dtype,
+    finding,
     in_space,
+    refuse,
     row_major,
     same_dtype,
     same_valid_shape,
     unchecked_valid_shape,
 )
-from ascsim.isa.semantics.arithmetic import add
-from ascsim.machine.dtypes import bf16, f16, f32, i8, i16, i32, i64, u8, u16, u32, u64
-from ascsim.machine.operands import Region
+from ascsim.isa.semantics import arithmetic
+from ascsim.isa.sync import pipe_barrier
+from ascsim.machine.core import Core, Finding, Group, Step, Touch
+from ascsim.machine.dtypes import DType, bf16, f16, f32, i8, i16, i32, i64, u8, u16, u32, u64
+from ascsim.machine.operands import Region, Tile
 from ascsim.machine.trace import Mode
-from ascsim.machine.words import Pipe, Space
-from ascsim.profiles import Profile
+from ascsim.machine.words import BLayout, Pipe, SLayout, Space
+from ascsim.profiles import NAMES, Profile
 
-_CHIP_TYPES = (f32, f16, i32, i16)
-_ALL_TYPES = (f32, f16, bf16, i32, u32, i16, u16, i8, u8, i64, u64)
-_NOTES = (
-    "Float sums are rounded once, to nearest even; a sum beyond the range of its type is an infinity. Integers wrap.",
-    "The valid region of dst is written and no other byte.",
+Types = tuple[DType, ...]
+FOUR: Types = (f32, f16, i32, i16)
+FLOATS: Types = (f32, f16)
+EVERY: Types = (f32, f16, bf16, i32, u32, i16, u16, i8, u8, i64, u64)
+MULTIPLIED: Types = (f32, f16, bf16, i32, u32, i16, u16, i64, u64)
+DIVIDED: Types = (f32, f16, i32, u32, i16, u16, i64, u64)
+BITS: Types = (i32, u32, i16, u16, i8, u8)
+SHIFTED: Types = (*BITS, i64, u64)
+COUNTED: Types = (i32, u32, i16, u16)
+
+_SMALLEST = {f32: np.float32(2.0**-126), f16: np.float32(2.0**-14), bf16: np.float32(2.0**-126)}
+"""The smallest number of each type that is not subnormal."""
+WORDS_OF_INT64 = 64
+"""How many 64-bit elements of a row the A5's library works on where an operand is a number."""
+
+ROUNDED = (
+    "Float results are rounded once, to nearest even; beyond the range of the type they are infinite. Integers wrap."
 )
-_ASSUMED = ("Half and bfloat16 sums keep subnormals; no page says that a chip flushes them.",)
+WRITTEN = "The valid region of dst is written and no other byte."
+SUBNORMALS = "Half and bfloat16 results keep subnormals; no page says that a chip flushes them."
+ROOTS = (
+    "Computed in float64 and rounded once. Chips differ by one unit in the last place (asc-devkit: 1 ulp; half as good "
+    "as half allows).",
+)
+FLUSHED = (
+    "The A5 takes subnormals as 0 and gives 0 for them, unless the template argument says HIGH_PRECISION; the A2/A3 and "
+    "cpu keep them and take no notice of it."
+)
+
+CATALOGUE.add(
+    "TILE-INPLACE", Severity.ERROR, "In place, where the A2/A3's library cannot",
+    "The A2/A3's library makes this instruction of several, of which the first fills dst before src has been read. With "
+    "src and dst in one place it works on what it has just written. ascsim does what the library does. Write to another "
+    "tile.",
+)  # fmt: skip
 
 
-def _tiles(code: str, *names: str, why: str) -> tuple[Rule, ...]:
-    return (
-        dtype(names[0], a2a3=_CHIP_TYPES, a5=_ALL_TYPES, cpu=_ALL_TYPES),
-        same_dtype(*names),
-        row_major(*names),
-        in_space(Space.UB, *names),
-        same_valid_shape(*names, profiles=("cpu",)),
-        unchecked_valid_shape(code, *names, why=why, profiles=CHIPS),
-    )
+@dataclass(frozen=True)
+class Lanes:
+    """One row of the table: an instruction on lanes.
 
+    ``form`` names the inputs: tiles, ``scalar``. ``of_floats`` stands in for ``of`` where the elements are floats.
+    ``once`` says that the A5 work on the first 64 elements of 64 bits of a row, ``strict`` that the A2/A3 return at once
+    where shapes differ, ``in_words`` that they work on 8-bit elements in pairs, ``fills_first`` that they fill dst
+    before they read src. ``flushed`` is what the profile calls the operation in ``subnormals_flushed``, ``precision`` the
+    enumeration of its template argument. ``steps(call)`` are what the A2/A3's library makes of it, one after the other
+    with barriers between them; ``tmp`` documents the scratch tile that its C++ form has.
+    """
 
-@tile_instruction("tadd", pipe=Pipe.V)
-class TAdd:
-    """Add two tiles lane by lane."""
-
-    operands = (Out("dst"), In("src0"), In("src1"))
-    values = "widen"
-    over = "dst"
-    rules = _tiles("TADD-1", "dst", "src0", "src1", why="The library adds what is valid in dst.")
-    semantics = staticmethod(add)
-    notes = _NOTES
-    assumed = _ASSUMED
-    sources = ("pto-isa docs/isa/TADD", "pto-isa include/pto/npu/a2a3/TAdd.hpp, include/pto/npu/a5/TAdd.hpp")
-
-
-@tile_instruction("tadds", pipe=Pipe.V)
-class TAddS:
-    """Add a number to each element of a tile."""
-
-    operands = (
-        Out("dst"),
-        In("src", dtype="T"),
-        Scalar("scalar", "T", doc="converted to the element type of src first"),
-    )
-    values = "widen"
-    rules = _tiles(
-        "TADDS-1", "dst", "src",
-        why="The A5's library adds to what is valid in dst; the A2/A3's returns and writes nothing.",
-    )  # fmt: skip
-    notes = _NOTES
-    assumed = _ASSUMED
-    sources = ("pto-isa docs/isa/TADDS", "pto-isa include/pto/npu/a2a3/TAddS.hpp, include/pto/npu/a5/TAddS.hpp")
-
-    def regions(self: Any, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
-        """The valid region of dst in both."""
-        dst, src = call.dst, call.src
-        rows, cols = dst.valid_rows, dst.valid_cols
-        if profile.name == "a2a3" and (src.valid_rows, src.valid_cols) != (rows, cols):
-            return []
-        return [(0, Mode.WRITE, dst.region(rows, cols)), (1, Mode.READ, src.region(rows, cols))]
-
-    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> tuple[np.ndarray, ...]:
-        """The sums with the number as an element."""
-        return tuple(add(a, element_of(call.scalar, call.src.dtype.numpy).astype(a.dtype)) for a in arrays)
+    name: str
+    does: str
+    form: str
+    of: Callable[..., Any]
+    a2a3: Types = ()
+    a5: Types = ()
+    cpu: Types = EVERY
+    values: str = "widen"
+    of_floats: Callable[..., Any] | None = None
+    flushed: str = ""
+    precision: str = ""
+    strict: bool = False
+    once: bool = False
+    in_words: bool = False
+    steps: Callable[[SimpleNamespace], list[tuple[TileInstruction, tuple]]] | None = None
+    tmp: str = ""
+    fills_first: bool = False
+    rules: tuple[Rule, ...] = ()
+    notes: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    headers: str = ""
+    asm: tuple[Asm, ...] | None = None
+    profiles: Sequence[str] = field(default=NAMES)
 
 
 def element_of(value: Any, kind: np.dtype) -> np.ndarray:
@@ -99,3 +131,470 @@ def element_of(value: Any, kind: np.dtype) -> np.ndarray:
         return np.array(bits, np.uint64).astype(f"u{kind.itemsize}").view(kind)
     with np.errstate(over="ignore"):
         return np.array(value, np.float64).astype(kind)
+
+
+# Rules
+
+
+def changed(call: SimpleNamespace, name: str, **changes: Any) -> SimpleNamespace:
+    """The call with another tile in place of one."""
+    return SimpleNamespace(**{**vars(call), name: replace(getattr(call, name), **changes)})
+
+
+def _other_layout(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    for name in ("dst", "src"):
+        tile = getattr(call, name)
+        if not tile.is_row_major and (tile.slayout != SLayout.NONE_BOX or tile.cols != 1):
+            return f"operand {name} is neither row-major nor one column"
+    return None if call.dst.blayout == call.src.blayout else "dst and src have two layouts"
+
+
+def _with_other_layout(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield changed(call, "dst", blayout=BLayout.COL_MAJOR)
+    yield changed(call, "src", slayout=SLayout.ROW_MAJOR)
+    yield changed(call, "dst", blayout=BLayout.COL_MAJOR, cols=1, valid_cols=1)
+
+
+SAME_LAYOUT = refuse(
+    "L004", "dst and src are row-major without boxes, or columns of a column-major tile", _other_layout,
+    breaks=_with_other_layout, mend="Declare the tiles with BLayout::RowMajor and SLayout::NoneBox.",
+)  # fmt: skip
+
+
+def _boxed(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    return None if call.dst.slayout == SLayout.NONE_BOX else "operand dst has boxes"
+
+
+NO_BOXES = refuse(
+    "L004", "dst has no boxes", _boxed, mend="Declare the tile with SLayout::NoneBox.",
+    breaks=lambda call, profile: iter((changed(call, "dst", slayout=SLayout.ROW_MAJOR),)),
+)  # fmt: skip
+IN_UB_OR_L1 = refuse(
+    "L005", "dst lies in UB or L1",
+    lambda definition, call, profile: (
+        None if call.dst.space in (Space.UB, Space.L1) else f"operand dst lies in {Space(call.dst.space).name}"
+    ),
+    breaks=lambda call, profile: iter((changed(call, "dst", space=Space.L0A),)),
+)  # fmt: skip
+NOT_L1 = refuse(
+    "L012", "dst does not lie in L1", lambda definition, call, profile: "fills in L1" if call.dst.space == Space.L1 else None,
+    breaks=lambda call, profile: iter((changed(call, "dst", space=Space.L1),)),
+    mend="ascsim check FILE lists all such calls of a file.",
+)  # fmt: skip
+
+
+def beyond_64(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    """What is wrong with rows of more than 64 elements of 64 bits."""
+    tile = call.src if hasattr(call, "src") else call.src0
+    governing = call.dst if definition.over == "dst" else tile  # type: ignore[attr-defined]
+    if tile.dtype.size != 8 or governing.valid_cols <= WORDS_OF_INT64:
+        return None
+    return f"rows have {governing.valid_cols} elements of 64 bits, of which the library works on the first 64"
+
+
+def with_128_wide(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    """The call with rows of 128 elements of 64 bits."""
+    tiles = [n for n, v in vars(call).items() if isinstance(v, Tile) and n not in ("tmp", "mask")]
+    for name in tiles:
+        kind = u8 if getattr(call, name).dtype is u8 else i64
+        call = changed(call, name, dtype=kind, cols=128, valid_cols=128)
+    yield call
+
+
+def first_64(code: str) -> Rule:
+    """The A5's library works on the first 64 elements of 64 bits of a row."""
+    return finding(
+        code, "rows of 64-bit elements have at most 64", beyond_64, breaks=with_128_wide, profiles=A5,
+        why="Where an operand is a number or a mask the A5's library loads 512 bytes of a row, once.",
+        mend="Work on tiles of at most 64 columns, or on 32-bit elements.",
+    )  # fmt: skip
+
+
+# The table
+
+
+_PRECISIONS: dict[str, type[IntEnum]] = {}
+
+
+def precision_of(name: str) -> type[IntEnum]:
+    """The enumeration of a template argument: DEFAULT, HIGH_PRECISION."""
+    if name not in _PRECISIONS:
+        enumeration: Any = IntEnum
+        _PRECISIONS[name] = enumeration(name, {"DEFAULT": 0, "HIGH_PRECISION": 1})
+    return _PRECISIONS[name]
+
+
+def _operands(row: Lanes) -> tuple[Operand, ...]:
+    made: list[Operand] = [Out("dst", dtype="T")]
+    for name in row.form.split():
+        if name == "scalar":
+            made.append(Scalar("scalar", "T", doc="converted to the element type first"))
+        else:
+            made.append(In(name, dtype="T"))
+    if row.tmp:
+        made.append(Scratch("tmp", doc=row.tmp))
+    if row.precision:
+        said = "HIGH_PRECISION: the A5 keeps subnormals"
+        made.append(Choice("precision", precision_of(row.precision), optional=True, default=0, doc=said))
+    return tuple(made)
+
+
+def _why(row: Lanes) -> str:
+    if row.strict:
+        return "The A5's library works on what is valid in dst; the A2/A3's returns and writes nothing."
+    return "The library works on what is valid in dst."
+
+
+def _rules(row: Lanes) -> tuple[Rule, ...]:
+    tiles = ("dst", *(n for n in row.form.split() if n != "scalar"))
+    by_profile = {n: t for n, t in (("a2a3", row.a2a3), ("a5", row.a5), ("cpu", row.cpu)) if n in row.profiles}
+    layout = SAME_LAYOUT if "scalar" in row.form and len(tiles) == 2 else row_major(*tiles)
+    of_chips = tuple(p for p in CHIPS if p in row.profiles)
+    made = [dtype("dst", **by_profile)]
+    if len(tiles) == 1:
+        made += [IN_UB_OR_L1, NOT_L1, NO_BOXES]
+    else:
+        made += [same_dtype(*tiles), layout, in_space(Space.UB, *tiles, *(("tmp",) if row.tmp else ()))]
+    if len(tiles) > 1:
+        made.append(same_valid_shape(*tiles, profiles=("cpu",)))
+        if of_chips:
+            made.append(unchecked_valid_shape(f"{row.name.upper()}-1", *tiles, why=_why(row), profiles=of_chips))
+    if row.once:
+        made.append(first_64(f"{row.name.upper()}-2"))
+    return (*made, *row.rules)
+
+
+def _width(row: Lanes, call: SimpleNamespace, profile: Profile) -> int:
+    """Columns that are worked on."""
+    dst, cols = call.dst, call.dst.valid_cols
+    if row.in_words and profile.name == "a2a3" and dst.dtype.size == 1:
+        return int(cols + cols % 2)
+    limited = row.once and dst.dtype.size == 8 and profile.name == "a5"
+    return int(min(cols, WORDS_OF_INT64) if limited else cols)
+
+
+def define(row: Lanes) -> TileInstruction:
+    """The registered instruction of a row."""
+    inputs = row.form.split()
+    tiles = ["dst", *(n for n in inputs if n != "scalar")]
+
+    def regions(self: Any, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
+        """The valid region of dst in all."""
+        shape = call.dst.valid_rows, call.dst.valid_cols
+        given = [getattr(call, name) for name in tiles]
+        if row.strict and profile.name == "a2a3" and any((t.valid_rows, t.valid_cols) != shape for t in given):
+            return []
+        rows, cols = shape[0], _width(row, call, profile)
+        numbers = {o.name: n for n, o in enumerate(self.inputs)}
+        return [
+            (numbers[name], int(Mode.READ if n else Mode.WRITE), tile.region(rows, cols))
+            for n, (name, tile) in enumerate(zip(tiles, given, strict=True))
+        ]
+
+    def compute(self: Any, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> tuple[np.ndarray, ...]:
+        """The results, of the number as an element too."""
+        if len(arrays) < len(tiles) - 1:
+            return ()
+        kind: DType = call.dst.dtype
+        read = iter(arrays)
+        given = []
+        for name in inputs:
+            if name == "scalar":
+                element = element_of(call.scalar, kind.numpy)
+                given.append(
+                    element.view(kind.bits_dtype) if row.values == "bits" else element.astype(_worked_in(kind))
+                )
+            else:
+                given.append(next(read))
+        if row.form == "scalar":
+            return (given[0],)
+        flushes = row.flushed in profile.subnormals_flushed and kind.kind == "f" and not getattr(call, "precision", 0)
+        if flushes:
+            given = [arithmetic.flush(g, _SMALLEST[kind]) for g in given]
+        function = row.of_floats if row.of_floats is not None and kind.kind == "f" else row.of
+        with np.errstate(all="ignore"):
+            result = function(*given)
+        return (arithmetic.flush(result, _SMALLEST[kind]) if flushes else result,)
+
+    def expand(self: Any, call: SimpleNamespace, profile: Profile) -> Iterator[Group] | None:
+        """The A2/A3's steps, with a barrier between them."""
+        made = row.steps(call) if row.steps is not None and profile.name == "a2a3" else []
+        return _in_steps(made) if made else None
+
+    def observe(self: Any, core: Core, args: Sequence[Any], touches: list[Touch]) -> list[Finding]:
+        """Whether dst lies where src does, and cannot."""
+        call = self.call(args)
+        if core.profile.name != "a2a3" or call.dst.address != call.src.address:
+            return []
+        said = f"{self.title}: dst and src lie in one place; dst is filled before src is read"
+        return [Finding("TILE-INPLACE", Severity.ERROR, said, (), "Write to another tile.")]
+
+    members: dict[str, Any] = {
+        "__doc__": row.does,
+        "operands": _operands(row),
+        "rules": _rules(row),
+        "values": row.values,
+        "over": "dst",
+        "regions": regions,
+        "compute": compute,
+        "notes": (*row.notes, WRITTEN),
+        "assumed": row.assumed,
+        "sources": (
+            f"pto-isa docs/isa/{row.name.upper()}",
+            f"pto-isa include/pto/npu/a2a3 and a5: {row.headers or row.name[0].upper() + row.name[1:] + '.hpp'}",
+        ),
+    }
+    if row.steps is not None:
+        members["expand"] = expand
+    if row.fills_first:
+        members |= {"observe": observe, "warns": ("TILE-INPLACE",)}
+    return tile_instruction(
+        row.name, pipe=Pipe.V, cpp_templates=("precision",) if row.precision else (), asm=row.asm, profiles=row.profiles
+    )(type(row.name, (), members))
+
+
+def _worked_in(kind: DType) -> np.dtype:
+    return np.dtype(np.float32) if kind.is_narrow_float else kind.numpy
+
+
+def _in_steps(made: list[tuple[TileInstruction, tuple]]) -> Iterator[Group]:
+    for number, (instruction, args) in enumerate(made):
+        if number:
+            yield Group([Step(pipe_barrier, (Pipe.V,))])
+        yield Group([Step(instruction, args)])
+
+
+_LOGIC = (
+    "A2/A3 work on 8-bit elements in pairs: with an odd number of valid columns one more of each row is written.",
+)
+_SHIFTS = (
+    "Shifted bits fall off and zeros come in (right shifts of signed integers: the sign). A count of the type's width "
+    "or more leaves 0, or the sign.",
+    "asc-devkit's pages have signed left shifts keep the sign bit; the public tests of the chips, with numbers of any "
+    "bits, do not.",
+)
+_BY_ZERO = ("Integers divided by 0 give 0 (the A5's 64-bit division does; no page tells of the others).",)
+_NEGATIVE_SHIFT = ("A negative count does what one of the type's width does; no page defines it.",)
+
+# Two tiles
+
+_BINARY = "src0 src1"
+tadd = define(Lanes("tadd", "Add two tiles lane by lane.", _BINARY, arithmetic.add, FOUR, EVERY, EVERY,
+                    notes=(ROUNDED,), assumed=(SUBNORMALS,)))  # fmt: skip
+tsub = define(Lanes("tsub", "Subtract src1 from src0, lane by lane.", _BINARY, arithmetic.subtract, FOUR, EVERY, EVERY,
+                    notes=(ROUNDED,), assumed=(SUBNORMALS,)))  # fmt: skip
+tmul = define(Lanes("tmul", "Multiply two tiles lane by lane.", _BINARY, arithmetic.multiply, FOUR, MULTIPLIED, EVERY,
+                    notes=(ROUNDED,), assumed=(SUBNORMALS,)))  # fmt: skip
+tdiv = define(Lanes(
+    "tdiv", "Divide src0 by src1, lane by lane; integers towards zero.", _BINARY, arithmetic.divide_integers, FLOATS,
+    DIVIDED, EVERY, of_floats=arithmetic.divide, flushed="div", precision="DivAlgorithm",
+    notes=(ROUNDED, FLUSHED, "Chips differ by one unit in the last place unless HIGH_PRECISION."), assumed=_BY_ZERO,
+))  # fmt: skip
+tmax = define(Lanes(
+    "tmax", "The larger of two elements; of floats, +0 is larger than -0, and a NaN wins.", _BINARY, arithmetic.maximum,
+    FOUR, EVERY, EVERY, of_floats=arithmetic.float_maximum,
+    assumed=("The A2/A3 take NaN and signed zeros as the A5 does, whose pages alone tell.",),
+))  # fmt: skip
+tmin = define(Lanes(
+    "tmin", "The smaller of two elements; of floats, -0 is smaller than +0, and a NaN wins.", _BINARY,
+    arithmetic.minimum, FOUR, EVERY, EVERY, of_floats=arithmetic.float_minimum,
+    assumed=("The A2/A3 take NaN and signed zeros as the A5 does, whose pages alone tell.",),
+))  # fmt: skip
+tand = define(Lanes("tand", "The bits that both tiles have.", _BINARY, arithmetic.bits_and, BITS, BITS, SHIFTED,
+                    values="bits", in_words=True, notes=_LOGIC))  # fmt: skip
+tor = define(Lanes("tor", "The bits that either tile has.", _BINARY, arithmetic.bits_or, BITS, BITS, SHIFTED,
+                   values="bits", in_words=True, notes=_LOGIC))  # fmt: skip
+tshl = define(Lanes("tshl", "Shift src0 left by as many bits as src1 says.", _BINARY, arithmetic.shift_left, BITS,
+                    SHIFTED, SHIFTED, values="native", notes=_SHIFTS, assumed=_NEGATIVE_SHIFT))  # fmt: skip
+tshr = define(Lanes("tshr", "Shift src0 right by as many bits as src1 says.", _BINARY, arithmetic.shift_right, BITS,
+                    SHIFTED, SHIFTED, values="native", notes=_SHIFTS, assumed=_NEGATIVE_SHIFT))  # fmt: skip
+
+# One tile
+
+tabs = define(Lanes("tabs", "The magnitude of each element; the most negative integer stays.", "src",
+                    arithmetic.absolute, FLOATS, (f32, f16, i32, i16, i8), (f32, f16, bf16, i32, i16, i8),
+                    headers="TUnaryOp.hpp"))  # fmt: skip
+tnot = define(Lanes("tnot", "Turn every bit.", "src", arithmetic.bits_not, BITS, BITS, SHIFTED, values="bits",
+                    in_words=True, notes=_LOGIC, headers="TUnaryOp.hpp"))  # fmt: skip
+trelu = define(Lanes("trelu", "Put 0 in place of what is below 0.", "src", arithmetic.relu, (f32, f16, i32),
+                     (f32, f16, i32), EVERY, headers="TUnaryOp.hpp",
+                     assumed=("The A2/A3 keep NaN and make +0 of -0, as the A5 does.",)))  # fmt: skip
+tneg = define(Lanes("tneg", "Change the sign of each element: TMULS by -1.", "src", arithmetic.negate, FOUR, MULTIPLIED,
+                    EVERY, headers="TUnaryOp.hpp"))  # fmt: skip
+for _name, _does, _function, _flushed in (
+    ("texp", "e to the power of each element.", arithmetic.exponential, "exp"),
+    ("tlog", "The natural logarithm of each element.", arithmetic.logarithm, "ln"),
+    ("tsqrt", "The square root of each element.", arithmetic.square_root, "sqrt"),
+):
+    define(Lanes(
+        _name, _does, "src", _function, FLOATS, FLOATS, (f32, f16, bf16), flushed=_flushed, notes=(FLUSHED,),
+        precision=f"{_name[1:].capitalize()}Algorithm", assumed=ROOTS, headers="TUnaryOp.hpp",
+    ))  # fmt: skip
+
+# A tile and a number
+
+_NUMBER = "src scalar"
+texpands = define(Lanes(
+    "texpands", "Put a number into each element.", "scalar", arithmetic.add, (f32, f16, bf16, i32, u32, i16, u16, i8, u8),
+    EVERY, EVERY, values="bits", in_words=True, notes=_LOGIC, headers="TExpandS.hpp",
+))  # fmt: skip
+tadds = define(Lanes("tadds", "Add a number to each element of a tile.", _NUMBER, arithmetic.add, FOUR, EVERY, EVERY,
+                     strict=True, once=True, notes=(ROUNDED,), assumed=(SUBNORMALS,), headers="TAddS.hpp"))  # fmt: skip
+tsubs = define(Lanes("tsubs", "Subtract a number from each element.", _NUMBER, arithmetic.subtract, FOUR, EVERY, EVERY,
+                     strict=True, once=True, notes=(ROUNDED,), assumed=(SUBNORMALS,), headers="TSubS.hpp"))  # fmt: skip
+tmuls = define(Lanes("tmuls", "Multiply each element by a number.", _NUMBER, arithmetic.multiply, FOUR, MULTIPLIED, EVERY,
+                     once=True, notes=(ROUNDED,), assumed=(SUBNORMALS,), headers="TMulS.hpp"))  # fmt: skip
+tmaxs = define(Lanes(
+    "tmaxs", "The larger of each element and a number; floats as in TMAX.", _NUMBER, arithmetic.maximum, FOUR, EVERY, EVERY,
+    of_floats=arithmetic.float_maximum, once=True, headers="TMaxS.hpp, TMaxs.hpp",
+))  # fmt: skip
+tmins = define(Lanes(
+    "tmins", "The smaller of each element and a number; floats as in TMIN.", _NUMBER, arithmetic.minimum, FOUR, EVERY,
+    EVERY, strict=True, once=True, of_floats=arithmetic.float_minimum, headers="TMins.hpp",
+))  # fmt: skip
+tshls = define(Lanes("tshls", "Shift each element left by a number of bits.", _NUMBER, arithmetic.shift_left, COUNTED,
+                     SHIFTED, SHIFTED, values="native", once=True, notes=_SHIFTS, assumed=_NEGATIVE_SHIFT,
+                     headers="TBitwiseSOp.hpp, TShlS.hpp"))  # fmt: skip
+tshrs = define(Lanes("tshrs", "Shift each element right by a number of bits.", _NUMBER, arithmetic.shift_right, COUNTED,
+                     SHIFTED, SHIFTED, values="native", once=True, notes=_SHIFTS, assumed=_NEGATIVE_SHIFT,
+                     headers="TBitwiseSOp.hpp, TShrS.hpp"))  # fmt: skip
+tlrelu = define(Lanes("tlrelu", "Multiply what is below 0 by a number.", _NUMBER, arithmetic.leaky_relu, FLOATS, FLOATS,
+                      (f32, f16, bf16), notes=("-0 is multiplied too, +0 stays.",), headers="TLRelu.hpp",
+                      assumed=("The A2/A3 do with -0 what the A5 does.",)))  # fmt: skip
+
+
+def _logic_steps(second: TileInstruction) -> Callable[[SimpleNamespace], list[tuple[TileInstruction, tuple]]]:
+    """Fill dst with the number, then work on both."""
+    return lambda call: [
+        (texpands, (call.dst, call.scalar)), (second, (call.dst, call.src, call.dst)),
+    ]  # fmt: skip
+
+
+_FILLS = ("The A2/A3 fill dst with the number first: it cannot be src.",)
+tands = define(Lanes("tands", "The bits that each element and a number have.", _NUMBER, arithmetic.bits_and, BITS, BITS,
+                     SHIFTED, values="bits", in_words=True, steps=_logic_steps(tand), fills_first=True,
+                     notes=(*_LOGIC, *_FILLS), headers="TBitwiseSOp.hpp, TAndS.hpp"))  # fmt: skip
+tors = define(Lanes("tors", "The bits that each element or a number has.", _NUMBER, arithmetic.bits_or, BITS, BITS,
+                    SHIFTED, values="bits", in_words=True, steps=_logic_steps(tor), fills_first=True,
+                    notes=(*_LOGIC, *_FILLS), headers="TBitwiseSOp.hpp, TOrS.hpp"))  # fmt: skip
+
+
+def _xor_steps(call: SimpleNamespace) -> list[tuple[TileInstruction, tuple]]:
+    return [
+        (tor, (call.tmp, call.src0, call.src1)), (tand, (call.dst, call.src0, call.src1)), (tnot, (call.dst, call.dst)),
+        (tand, (call.dst, call.dst, call.tmp)),
+    ]  # fmt: skip
+
+
+def _xors_steps(call: SimpleNamespace) -> list[tuple[TileInstruction, tuple]]:
+    return [
+        *_logic_steps(tor)(SimpleNamespace(dst=call.tmp, src=call.src, scalar=call.scalar)),
+        *_logic_steps(tand)(call), (tnot, (call.dst, call.dst)), (tand, (call.dst, call.dst, call.tmp)),
+    ]  # fmt: skip
+
+
+def _other_tmp(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    dst, tmp = call.dst, call.tmp
+    if tmp.dtype is dst.dtype and (tmp.valid_rows, tmp.valid_cols) == (dst.valid_rows, dst.valid_cols):
+        return None
+    said = f"{tmp.dtype.name} with {tmp.valid_rows}x{tmp.valid_cols} valid"
+    return f"tmp is {said}, dst {dst.dtype.name} with {dst.valid_rows}x{dst.valid_cols}"
+
+
+def _like_dst(code: str) -> tuple[Rule, ...]:
+    """The A2/A3 need a tmp like dst; of another type it does not compile."""
+
+    def other_type(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        return None if call.tmp.dtype is call.dst.dtype else _other_tmp(definition, call, profile)
+
+    def types(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        yield changed(call, "tmp", dtype=f16 if call.dst.dtype is not f16 else f32)
+
+    def shapes(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        yield changed(call, "tmp", valid_rows=call.tmp.valid_rows - 1)
+
+    return (
+        refuse("L003", "tmp has the element type of dst", other_type, breaks=types, profiles=A2A3),
+        finding(code, "tmp has the valid shape of dst", _other_tmp, breaks=shapes, profiles=A2A3,
+                why="The library ORs into what is valid in tmp, and checks it in debug builds only.",
+                mend="Give tmp the valid region of dst."),
+    )  # fmt: skip
+
+
+_XOR_NOTE = ("The A2/A3 have no such instruction: tmp takes src0 | src1, dst ~(src0 & src1), then both are ANDed.",)
+_XOR_TMP = "of the A2/A3: like dst; the A5 and cpu take any"
+txor = define(Lanes("txor", "The bits that one of two tiles has and the other not.", _BINARY, arithmetic.bits_xor, BITS,
+                    BITS, SHIFTED, values="bits", in_words=True, steps=_xor_steps, tmp=_XOR_TMP, notes=_XOR_NOTE,
+                    rules=_like_dst("TXOR-2")))  # fmt: skip
+txors = define(Lanes("txors", "Turn the bits of each element that a number has.", _NUMBER, arithmetic.bits_xor, BITS, BITS,
+                     SHIFTED, values="bits", in_words=True, steps=_xors_steps, tmp=_XOR_TMP, fills_first=True,
+                     notes=_XOR_NOTE, rules=_like_dst("TXORS-2"), headers="TBitwiseSOp.hpp, TXorS.hpp"))  # fmt: skip
+
+
+# Division by a number, and of one
+
+
+def _divided(call: SimpleNamespace) -> list[tuple[TileInstruction, tuple]]:
+    if call.dst.dtype.kind != "f":
+        return []
+    if call.dst.address == call.src.address:
+        inverse = np.float32(1) / np.float32(element_of(call.scalar, call.dst.dtype.numpy)) if call.scalar else np.inf
+        inverse = np.copysign(inverse, call.scalar)
+        return [(tmuls, (call.dst, call.dst, float(element_of(inverse, call.dst.dtype.numpy))))]
+    return [(texpands, (call.dst, call.scalar)), (tdiv, (call.dst, call.src, call.dst))]
+
+
+def _divides(call: SimpleNamespace) -> list[tuple[TileInstruction, tuple]]:
+    if call.dst.dtype.kind != "f":
+        return []
+    return [(texpands, (call.dst, call.scalar)), (tdiv, (call.dst, call.dst, call.src))]
+
+
+def _when_shapes_agree(
+    steps: Callable[[SimpleNamespace], list[tuple[TileInstruction, tuple]]],
+) -> Callable[[SimpleNamespace], list[tuple[TileInstruction, tuple]]]:
+    def agreeing(call: SimpleNamespace) -> list[tuple[TileInstruction, tuple]]:
+        dst, src = call.dst, call.src
+        return steps(call) if (dst.valid_rows, dst.valid_cols) == (src.valid_rows, src.valid_cols) else []
+
+    return agreeing
+
+
+def _inverted(scalar: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return arithmetic.divide(np.broadcast_to(scalar, b.shape), b)
+
+
+def _inverted_integers(scalar: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return arithmetic.divide_integers(np.broadcast_to(scalar, b.shape), b)
+
+
+def _reciprocal(b: np.ndarray) -> np.ndarray:
+    return _inverted(np.ones((), b.dtype), b)
+
+
+def _reciprocal_of_integers(b: np.ndarray) -> np.ndarray:
+    return _inverted_integers(np.ones((), b.dtype), b)
+
+
+_SCALAR_LOOP = "Integers are divided by the scalar unit, one by one; the flags between the pipes are part of it."
+_DIVISION: dict[str, Any] = {
+    "strict": True, "precision": "DivAlgorithm", "flushed": "div", "headers": "TDivS.hpp", "assumed": _BY_ZERO,
+    "once": True,
+}  # fmt: skip
+tdivs = define(Lanes(
+    "tdivs", "Divide each element by a number; integers towards zero.", _NUMBER, arithmetic.divide_integers, FOUR,
+    DIVIDED, EVERY, of_floats=arithmetic.divide, steps=_when_shapes_agree(_divided), asm=(Asm("tdivs"),),
+    notes=(ROUNDED, FLUSHED, _SCALAR_LOOP, "The A2/A3 fill dst with the number and divide by that; in place they "
+           "multiply by the number's inverse instead, which is rounded twice."), **_DIVISION,
+))  # fmt: skip
+tdivs_by = define(Lanes(
+    "tdivs", "Divide a number by each element; integers towards zero.", "scalar src", _inverted_integers, FOUR, DIVIDED,
+    EVERY, of_floats=_inverted, steps=_when_shapes_agree(_divides), fills_first=True, asm=(Asm("tdivs"),),
+    notes=(ROUNDED, FLUSHED, _SCALAR_LOOP, *_FILLS), **_DIVISION,
+))  # fmt: skip
+trecip = define(Lanes(
+    "trecip", "One over each element: TDIVS of 1; integers towards zero.", "src", _reciprocal_of_integers, FOUR, DIVIDED,
+    EVERY, of_floats=_reciprocal, fills_first=True, notes=(ROUNDED, FLUSHED, _SCALAR_LOOP, *_FILLS),
+    steps=_when_shapes_agree(lambda call: _divides(SimpleNamespace(**{**vars(call), "scalar": 1}))),
+    **{**_DIVISION, "precision": "RecipAlgorithm", "headers": "TUnaryOp.hpp, TDivS.hpp"},
+))  # fmt: skip
