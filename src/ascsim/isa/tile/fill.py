@@ -249,9 +249,7 @@ _DST: Operand = Out("dst", doc="its PadValue says what with")
 _SRC: Operand = In("src")
 
 
-@tile_instruction(
-    "tfillpad", pipe=Pipe.V, cpp_templates=("mode", "mode dst src"), asm=(Asm("tfillpad", order=("src",)),)
-)
+@tile_instruction("tfillpad", pipe=Pipe.V, cpp_templates=("mode",), asm=(Asm("tfillpad", order=("src",)),))
 class TFillPad(_FillPad):
     """Copy a tile's valid region and fill the rest of dst with its pad value."""
 
