@@ -17,8 +17,10 @@ from ascsim.machine.operands import GlobalTensor, MReg, Pointer, Tile, VReg
 from ascsim.machine.words import PadValue, Pipe
 
 ROWS, COLS = 4, 64
-"""Valid rows and columns; a tile has 32 rows, so that it may be turned column-major."""
-_SCALARS = (1, 32, 0)
+"""Valid rows and columns."""
+_HEIGHTS = ((32, ROWS), (1, 1))
+"""Rows and valid rows of tiles: 32, so that they may be turned column-major; or a single one."""
+_SCALARS = (1, 32, 0, 3, 64, 0x301)
 _STEP = 32768
 
 
@@ -58,12 +60,12 @@ def _attempts(definition: Definition) -> Iterator[SimpleNamespace]:
         for values in itertools.product(*choices):
             yield SimpleNamespace(**dict(zip(names, values, strict=True)))
         return
-    others = itertools.product(*(c for n, c in enumerate(choices) if n not in tiles))
-    for rest in list(others):
+    others = list(itertools.product(*(c for n, c in enumerate(choices) if n not in tiles)))
+    for height, rest in itertools.product(_HEIGHTS, others):
         for kinds in _tile_types(len(tiles)):
             for columns in itertools.product((COLS, 2 * COLS, 4 * COLS, COLS // 2), repeat=min(len(tiles), 2)):
                 made = iter(
-                    _tile(definition.inputs[n], n, kind, width)
+                    _tile(definition.inputs[n], n, kind, width, height)
                     for n, kind, width in itertools.zip_longest(tiles, kinds, columns, fillvalue=COLS)
                 )
                 yield _filled(definition.inputs, tiles, made, rest)
@@ -89,18 +91,21 @@ def _tile_types(count: int) -> Iterator[Sequence[DType]]:
         yield [first] * 2 + [second] * (count - 2)
 
 
-def _tile(operand: Operand, number: int, kind: Any, columns: Any) -> Tile | GlobalTensor | None:
+def _tile(
+    operand: Operand, number: int, kind: Any, columns: Any, height: tuple[int, int]
+) -> Tile | GlobalTensor | None:
     if operand.optional:
         return None
     if operand.sort is Sort.GLOBAL:
         return GlobalTensor(kind, number * _STEP, (1, 1, 1, ROWS, COLS), (0, 0, 0, COLS, 1), name=operand.name)
     pad = PadValue.ZERO if operand.role is Role.OUT else PadValue.NULL
-    return Tile(kind, 32, columns, ROWS, columns, number * _STEP, pad=pad, name=operand.name)
+    rows, valid = height
+    return Tile(kind, rows, columns, valid, columns, number * _STEP, pad=pad, name=operand.name)
 
 
 def _square(operand: Operand, number: int, kind: DType) -> Tile | GlobalTensor | None:
     """The same with as many rows as columns, all of them valid."""
-    made = _tile(operand, number, kind, COLS)
+    made = _tile(operand, number, kind, COLS, _HEIGHTS[0])
     return replace(made, rows=32, cols=32, valid_rows=32, valid_cols=32) if isinstance(made, Tile) else made
 
 

@@ -91,6 +91,8 @@ def _text_of(definition: Definition, form: str) -> str:
         sort = operand.sort if operand else Sort.MREG
         if sort is Sort.TILE:
             return "!pto.tile<16x64xf32>"
+        if sort is Sort.COUNTS:
+            return "vector<4xi16>"
         if sort is Sort.GLOBAL:
             return "!pto.partition_tensor_view<16x64xf32>"
         if sort is Sort.VREG:

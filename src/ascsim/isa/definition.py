@@ -61,6 +61,8 @@ class Sort(Enum):
     POINTER = "address"
     SCALAR = "scalar"
     ENUM = "enumeration"
+    COUNTS = "counts"
+    """Four 16-bit counts that a call yields as one number of 64 bits; -1 where it leaves those of its caller alone."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ class Operand:
     ``space`` is where a pointer points; ``enum`` the enumeration of an ENUM operand; ``align`` the byte alignment that
     an address must have; ``lane_mask`` says that a mask register governs the lanes of that type variable; ``asm_name``
     is the name of its attribute in ``.pto`` text, where that is another; ``shares`` names the operand whose address it is
-    to have too.
+    to have too. ``element`` is (array, number) where C++ passes the operand as an element of an array of addresses, and
+    ``if_bit`` the (operand, bit) that says whether it is there.
     """
 
     name: str
@@ -86,11 +89,13 @@ class Operand:
     lane_mask: str = ""
     asm_name: str = ""
     shares: str = ""
+    element: tuple[str, int] | None = None
+    if_bit: tuple[str, int] | None = None
 
     @property
     def is_input(self) -> bool:
         """True where a caller gives a value."""
-        return self.role is not Role.OUT or self.sort not in (Sort.VREG, Sort.MREG)
+        return self.role is not Role.OUT or self.sort not in (Sort.VREG, Sort.MREG, Sort.COUNTS)
 
 
 def Out(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:
@@ -133,8 +138,9 @@ class Asm:
     """A ``.pto`` spelling: the operation's name after ``pto.``, and the attribute values that select this instruction.
 
     An attribute with the name ``""`` is a bare string of the text, one with the value ``""`` is there without a value.
-    ``order`` names the operands as the text has them, where that is not the order of the inputs; ``"_"`` is one that
-    the text has and the instruction does without, and a lane mask that it leaves out has all lanes. ``sizes`` are the
+    ``order`` names the operands as the text has them (of a tile instruction: under ``ins``), where that is not the
+    order of the inputs; ``"_"`` is one that the text has and the instruction does without, and a lane mask that it
+    leaves out has all lanes. ``sizes`` are the
     element sizes in bytes of the result, or else the first operand, that it stands for; empty: all. An operand of an
     enumeration is written as a bare string, or as an attribute of its name, that names a member.
     """
@@ -298,6 +304,10 @@ class Definition:
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Any:
         """Carry it out."""
         raise NotImplementedError
+
+    def conclude(self, core: Core, args: Sequence[Any]) -> Any:
+        """What a call yields after the steps of its expansion."""
+        return None
 
     def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
         """Warnings that depend on the data."""
@@ -723,6 +733,10 @@ class BoundRegisterInstruction:
 
     def expansion(self, core: Core, args: Sequence[Any]) -> None:
         """Register instructions have none."""
+        return
+
+    def conclude(self, core: Core, args: Sequence[Any]) -> None:
+        """Register instructions have no expansion."""
         return
 
     def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:

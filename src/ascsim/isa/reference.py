@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -159,6 +160,10 @@ def _asm_form(definition: Definition, spelling: Asm, optional: set[tuple[str, st
         attributes += [(f"{o.asm_name or o.name} = {_asm_word(o, 0)}", o.optional) for o in choices]
         ins = [o for o in definition.operands if o.role in (Role.IN, Role.SCRATCH) and o not in choices]
         outs = [o for o in definition.operands if o.role in (Role.OUT, Role.INOUT)]
+        if spelling.order:
+            outs += [o for o in ins if o.name not in spelling.order and not o.optional]
+            by_name = {o.name: o for o in ins}
+            ins = [replace(by_name[name], optional=False) for name in spelling.order]
         return f"{name} ins({_values(ins)}) outs({_values(outs)}){_dictionary(attributes)}"
     if (
         definition.level == "sync"
@@ -214,6 +219,8 @@ def _asm_word(operand: Operand, number: int) -> str:
         return f"<PIPE_{('MTE2', 'V')[number % 2]}>"
     if operand.enum is int or operand.enum is None:
         return "<EVENT_ID0>"
+    if operand.enum is bool:
+        return str(bool(operand.default)).lower()
     default, members = operand.default, getattr(operand.enum, "__members__", {})
     return f'"{default.name if isinstance(default, Enum) else next(iter(members))}"'
 

@@ -145,8 +145,8 @@ def row_major(*operands: str, profiles: tuple[str, ...] = ()) -> Rule:
         return None
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
-        for name, _ in _tiles(call, operands):
-            yield changed(call, name, blayout=BLayout.COL_MAJOR)
+        for name, tile in _tiles(call, operands):
+            yield changed(call, name, blayout=BLayout.COL_MAJOR, rows=max(tile.rows, 32))
             yield changed(call, name, slayout=SLayout.ROW_MAJOR)
 
     return Rule("L004", f"{', '.join(operands)} are row-major without boxes", test, profiles=profiles, breaks=breaks,
@@ -283,15 +283,16 @@ def variant_types(pointers: Sequence[Operand], variants: Sequence[dict[str, DTyp
         return ", ".join(f"{o.name} {k.name if k else 'void'}" for o, k in zip(typed, kinds, strict=True))
 
     def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-        given = [getattr(call, o.name).dtype for o in typed]
-        if given in allowed:
+        present = [getattr(call, o.name) is not None for o in typed]
+        given = [getattr(call, o.name).dtype if there else None for o, there in zip(typed, present, strict=True)]
+        if any(all(g is a or not p for g, a, p in zip(given, kinds, present, strict=True)) for kinds in allowed):
             return None
         return f"its addresses are {said(given)}; it takes " + "; or ".join(said(a) for a in allowed)
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
         for number, operand in enumerate(typed):
             for other in DTYPES.values():
-                if not any(a[number] is other for a in allowed):
+                if getattr(call, operand.name) and not any(a[number] is other for a in allowed):
                     pointer = getattr(call, operand.name)._replace(dtype=other)
                     yield SimpleNamespace(**{**vars(call), operand.name: pointer})
 
@@ -305,7 +306,8 @@ def pointer_spaces(pointers: Sequence[Operand]) -> Rule:
 
     def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
         for operand in pointers:
-            space = getattr(call, operand.name).space
+            pointer = getattr(call, operand.name)
+            space = operand.space if pointer is None else pointer.space
             if space != operand.space:
                 return f"operand {operand.name} points into {Space(space).name}, not into {operand.space.name}"
         return None
@@ -313,7 +315,8 @@ def pointer_spaces(pointers: Sequence[Operand]) -> Rule:
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
         for operand in pointers:
             pointer = getattr(call, operand.name)
-            yield SimpleNamespace(**{**vars(call), operand.name: pointer._replace(space=Space.L1)})
+            if pointer is not None:
+                yield SimpleNamespace(**{**vars(call), operand.name: pointer._replace(space=Space.L1)})
 
     by_space: dict[str, list[str]] = {}
     for one in pointers:

@@ -78,6 +78,9 @@ class Instruction(Protocol):
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Any:
         """Carry it out; returns what it yields (registers, scalars)."""
 
+    def conclude(self, core: Core, args: Sequence[Any]) -> Any:
+        """What the call yields once the smaller instructions have run."""
+
     def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
         """Warnings that depend on the data the call is about to read. Not asked of the steps of an expansion."""
 
@@ -140,11 +143,13 @@ class CoreState:
     ``mask`` holds the vector mask's high and low words: in normal mode one bit a lane of a repeat, in counter mode the
     low word is how many elements the whole call works on. ``pad`` are the bits that padding copies fill with. The loop
     registers of the A5's copies are (inner size, outer size, inner source and destination stride, outer ones).
+    ``merged`` is VMS4_SR: how many pairs the last merge took of each of its four lists.
     """
 
     mask: tuple[int, int] = (ALL_ONES, ALL_ONES)
     counter_mode: bool = False
     pad: int = 0
+    merged: tuple[int, int, int, int] = (0, 0, 0, 0)
     gm2ub_loops: tuple[int, int, int, int, int, int] = (1, 1, 0, 0, 0, 0)
     ub2gm_loops: tuple[int, int, int, int, int, int] = (1, 1, 0, 0, 0, 0)
 
@@ -262,7 +267,7 @@ class Machine:
             raise self._fault(instruction, [], site, row, error) from error
         for group in plan.groups:
             self._run_group(core, group, site, row)
-        return None
+        return instruction.conclude(core, args)
 
     def _plan(
         self, core: Core, instruction: Instruction, args: Sequence[Any], findings: Sequence[Finding] = (),

@@ -273,12 +273,12 @@ def _selections(definition: d.Definition, fixed: Iterable[str] = ()) -> Iterator
     """
     by_name = {o.name: o for o in definition.operands}
     order = [name for name in definition.cpp_order if name not in fixed]
-    optional = [name for name in order if by_name[name].optional]
+    optional = [name for name in order if by_name[name].optional and not by_name[name].element]
     numbers = [n for n in optional if by_name[n].sort.value in ("scalar", "enumeration")]
     groups = [[n for n in optional if n not in numbers], numbers]
     for counts in itertools.product(*(range(len(group) + 1) for group in groups)):
         taken = {name for group, count in zip(groups, counts, strict=True) for name in group[:count]}
-        yield tuple(name for name in order if name in taken or not by_name[name].optional)
+        yield tuple(name for name in order if name in taken or name not in optional)
 
 
 def _issue(definition: d.Definition, setters: dict[str, str]) -> str:
@@ -295,6 +295,14 @@ def _issue(definition: d.Definition, setters: dict[str, str]) -> str:
     return " ".join(lines) + f" ::ascsim::issue({definition.number}, {len(names)}, o)"
 
 
+def _counted(issue: str, counts: str) -> str:
+    """The body with what the call yields given to an operand of counts, if it has one."""
+    if not counts:
+        return issue
+    head, _, call = issue.rpartition(" ::ascsim::issue")
+    return f"{head} ::ascsim::set_counts({counts}, ::ascsim::issue{call})"
+
+
 def _guard(definition: d.Definition) -> str:
     """Checks of what only C++ can break."""
     return "".join(
@@ -307,15 +315,18 @@ def _guard(definition: d.Definition) -> str:
 def _plain_functions(definition: d.PlainInstruction, name: str) -> Iterator[str]:
     by_name = {o.name: o for o in definition.operands}
     for selection in _selections(definition):
-        parameters, setters = [], {}
+        parameters, setters, counts = [], {}, ""
         for operand in (by_name[n] for n in selection):
             if operand.sort.value == "enumeration":
                 parameters.append(f"::ascsim::Choice {operand.name}")
                 setters[operand.name] = f"::ascsim::set_choice({{o}}, {operand.name})"
+            elif operand.sort.value == "counts":
+                parameters.append(f"uint16_t* {operand.name}")
+                counts = operand.name
             else:
                 parameters.append(f"{_c_type(operand.dtype)} {operand.name}")
                 setters[operand.name] = f"::ascsim::set_scalar({{o}}, {operand.name})"
-        issue = _issue(definition, setters)
+        issue = _counted(_issue(definition, setters), counts)
         if definition.result != "void":
             head, _, call = issue.rpartition(" ::ascsim::issue")
             issue = f"{head} return static_cast<{definition.result}>(::ascsim::issue{call})"
@@ -332,7 +343,15 @@ def _memory_functions(definition: d.MemoryInstruction, name: str) -> Iterator[st
             parameters, setters = [], {}
             for operand in (by_name[n] for n in selection):
                 dtype = types[operand.dtype] if isinstance(operand.dtype, str) else operand.dtype
-                if operand.sort.value == "address":
+                if operand.element and operand.if_bit:
+                    array, place = operand.element
+                    if place == 0:
+                        parameters.append(f"{_c_type(dtype)}* const* {array}")
+                    setters[operand.name] = (
+                        f"::ascsim::set_element({{o}}, ::ascsim::Space::{operand.space.name}, {array}, {place}, "
+                        f"{operand.if_bit[0]}, {operand.if_bit[1]})"
+                    )
+                elif operand.sort.value == "address":
                     const = "const " if operand.role.value == "in" else ""
                     parameters.append(f"{const}{_c_type(dtype)}* {operand.name}")
                     setters[operand.name] = (
@@ -595,7 +614,8 @@ def _tile_functions(definition: d.Definition, name: str) -> Iterator[str]:
     forms = [tuple(form.split()) for form in definition.cpp_templates]
     values = {word for form in forms for word in form if word in enums}
     plain = next((form for form in forms if form and not enums & set(form)), ())
-    for form in [plain, *(form for form in forms if enums & set(form))]:
+    without_values = [plain] if all(o.optional for o in definition.operands if o.name in values) else []
+    for form in [*without_values, *(form for form in forms if enums & set(form))]:
         for selection in _selections(definition, values):
             yield _tile_function(definition, name, form, selection)
 
@@ -605,7 +625,7 @@ def _tile_function(definition: d.Definition, name: str, form: Sequence[str], sel
 
     by_name = {o.name: o for o in definition.operands}
     classes = [n for n in selection if by_name[n].sort in (d.Sort.TILE, d.Sort.GLOBAL)]
-    template, conditions, parameters, setters = [], [], [], {}
+    template, conditions, parameters, setters, counts = [], [], [], {}, ""
     for word in [*form, *(n for n in classes if n not in form)]:
         operand = by_name[word]
         if operand.sort is d.Sort.ENUM:
@@ -621,6 +641,9 @@ def _tile_function(definition: d.Definition, name: str, form: Sequence[str], sel
         if word in classes:
             parameters.append(f"const {word}_type& {word}")
             setters[word] = f"detail::set_operand({{o}}, {word})"
+        elif operand.sort is d.Sort.COUNTS:
+            parameters.append(f"MrgSortExecutedNumList& {word}")
+            counts = f"&{word}"
         elif operand.sort is d.Sort.ENUM:
             parameters.append(f"{_choice_type(operand, tiles=True)} {word}")
             setters[word] = f"::ascsim::set_choice({{o}}, {word})"
@@ -637,7 +660,7 @@ def _tile_function(definition: d.Definition, name: str, form: Sequence[str], sel
         template.append(f"std::enable_if_t<{' && '.join(conditions)}, int> = 0")
     return (
         f"template <{', '.join(template)}> ASCSIM_INLINE RecordEvent {name}({', '.join(parameters)}) "
-        f"{{ {wait}{_issue(definition, setters)}; return {{}}; }}"
+        f"{{ {wait}{_counted(_issue(definition, setters), counts)}; return {{}}; }}"
     )
 
 

@@ -339,8 +339,7 @@ class Host:
             result = self.machine.issue(core, definition, args, pc)
         except (Refused, Fault) as stop:
             return self._stop(stop, pc)
-        if result is not None:
-            self._result[0] = _as_int64(result)
+        self._result[0] = -1 if result is None else _as_int64(result)
         return 0
 
     def _decode(self, definition: Definition, key: tuple[int, bytes]) -> list[Any]:
@@ -885,7 +884,8 @@ def _choice(bits: int, enum: type | None) -> Any:
 
 
 def _as_int64(value: Any) -> int:
-    number = int(value)
+    """A number, or counts of 16 bits each side by side, as C++ receives it."""
+    number = sum(count << (16 * place) for place, count in enumerate(value)) if isinstance(value, tuple) else int(value)
     return number - (1 << 64) if number >= 1 << 63 else number
 
 

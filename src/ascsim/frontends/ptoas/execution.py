@@ -19,7 +19,7 @@ from ascsim.frontends.launch import Launch
 from ascsim.frontends.placement import Placement
 from ascsim.frontends.ptoas.dialect import AssignTile, Instruction
 from ascsim.frontends.ptoas.lowering import Bound, Call, Ref
-from ascsim.frontends.ptoas.matching import match, typed
+from ascsim.frontends.ptoas.matching import counted, is_counts, match, typed
 from ascsim.frontends.ptoas.types import (
     DYNAMIC,
     PointerType,
@@ -57,6 +57,20 @@ def tile_of(spec: TileSpec, name: str = "") -> Tile:
         pad=spec.pad,
         name=name,
     )
+
+
+def _with_counts(run: Callable[[tuple[Any, ...]], Any], call: Call) -> Bound:
+    """An instruction that yields counts, or none: what stands for them among the text's outputs takes them."""
+    places = [p for p, _ in enumerate(call.operand_types) if is_counts(Ref(p), call.operand_types)]
+    if not places:
+        return Bound(run)
+    place = places[0]
+
+    def updated(values: tuple[Any, ...]) -> Any:
+        counts = run(values)
+        return values[place] if counts is None else counts
+
+    return Bound(updated, rebinds=(place,))
 
 
 def global_tensor(base: Pointer, kind: Any, shape: Sequence[int], strides: Sequence[int], layout: int) -> GlobalTensor:
@@ -134,6 +148,8 @@ class Executor:
                 stop.diagnostic = _in_text(stop.diagnostic, call, title)
                 raise
 
+        if counted(found.definition):
+            return _with_counts(run, call)
         return Bound(run)
 
     def _refuse(self, refusal: Refused, call: Call, definition: Definition | None = None) -> Bound:

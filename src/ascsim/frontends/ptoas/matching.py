@@ -17,7 +17,7 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Attribute
 
 from ascsim.diagnostics import Refused, UserError
@@ -255,7 +255,10 @@ class _Filling:
     def take(self, keyword: str, arguments: Sequence[Argument]) -> None:
         """Give what stands under a keyword its operands: in the spelling's order, or by what each thing is."""
         given = [a for a in arguments if _is_operand(a) or str(_text(a.value)) not in self.spelled.words]
-        order = self.spelled.spelling.order if not keyword else ()
+        if counted(self.spelled.definition):
+            given = [a for a in given if not is_counts(a.value, self.call.operand_types)]
+        is_tile = self.spelled.definition.level == "tile"
+        order = self.spelled.spelling.order if keyword == ("ins" if is_tile else "") else ()
         if order and len(given) != len(order):
             self.fits = False
         wanted = [o for o in self.inputs if _may_stand(o, keyword)]
@@ -264,7 +267,8 @@ class _Filling:
                 continue
             if number < len(order):
                 place = next(o for o in self.inputs if o.name == order[number])
-                self.fits = self.fits and _takes(place, argument.value, self.call.operand_types)
+                is_free = place.name not in self.filled
+                self.fits = self.fits and is_free and _takes(place, argument.value, self.call.operand_types)
                 self.put(place, argument)
             else:
                 found = self.free(argument, wanted) or self.free(argument, self.inputs)
@@ -342,6 +346,16 @@ def _takes(operand: Operand, value: Any, types: Sequence[Attribute]) -> bool:
     if isinstance(value, Word | Flag | str):
         return operand.sort is Sort.ENUM
     return operand.sort in (Sort.SCALAR, Sort.ENUM) and isinstance(value, int | float)
+
+
+def counted(definition: Definition) -> bool:
+    """Does it yield counts, which the text may give a place among the outputs?"""
+    return any(o.sort is Sort.COUNTS for o in definition.operands)
+
+
+def is_counts(value: Any, types: Sequence[Attribute]) -> bool:
+    """Is it a value of the type that counts have, ``vector<4xi16>``?"""
+    return isinstance(value, Ref) and isinstance(types[value.position], VectorType)
 
 
 def _attribute_place(key: str, value: Any, operands: Sequence[Operand], filled: dict[str, Any]) -> Operand | None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, VectorType, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -177,13 +177,14 @@ def _yields_tiles(op: Instruction) -> bool:
         op.mnemonic not in STRUCTURES
         and bool(op.results)
         and bool(op.operands)
-        and all(isinstance(r.type, TileType) for r in op.results)
+        and isinstance(op.results[0].type, TileType)
+        and all(isinstance(r.type, TileType | VectorType) for r in op.results)
     )
 
 
 def _give_destinations(op: Instruction) -> None:
     """``%d = pto.x %a : (A) -> D`` becomes ``%d = pto.alloc_tile : D`` and ``pto.x ins(%a : A) outs(%d :
-    D)``.
+    D)``. A result that is no tile (the counts of a merge) stays one.
     """
     block = op.parent
     assert block is not None
@@ -192,9 +193,16 @@ def _give_destinations(op: Instruction) -> None:
             result.replace_all_uses_with(argument.value)
         destinations: list[SSAValue] = []
     else:
-        destinations = [_allocate(result, op) for result in op.results]
+        destinations = [_allocate(result, op) for result in op.results if isinstance(result.type, TileType)]
     items, operands = _with_outputs(op, destinations)
-    new = type(op).create(operands=operands, properties={"syntax": SyntaxAttr(items)}, location=op.location, regions=[])
+    kept = [result for result in op.results if not isinstance(result.type, TileType)]
+    new = type(op).create(
+        operands=operands, result_types=[result.type for result in kept], properties={"syntax": SyntaxAttr(items)},
+        location=op.location, regions=[],
+    )  # fmt: skip
+    for before, after in zip(kept, new.results, strict=True):
+        after._name = before._name
+        before.replace_all_uses_with(after)
     block.insert_op_before(new, op)
     block.erase_op(op)
 

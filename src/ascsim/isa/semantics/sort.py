@@ -87,3 +87,37 @@ def pack_pairs(bits: np.ndarray, indices: np.ndarray) -> np.ndarray:
 def unpack_pairs(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The inverse of :func:`pack_pairs`: values (zero-extended to uint32) and indices."""
     return pairs[..., 0].copy(), pairs[..., 1].copy()
+
+
+def merge_order(heads: np.ndarray) -> np.ndarray:
+    """The order in which a merge takes pairs: positions in ``heads``, the most urgent first.
+
+    ``heads`` is what :func:`merge_heads` gives, lists one after the other along the last axis.
+    """
+    positions = np.arange(heads.shape[-1]).astype(np.uint64)
+    keys = np.sort(((~heads).astype(np.uint64) << _HIGH) | positions)
+    return keys.astype(np.uint32).astype(np.int64)
+
+
+def merge_heads(bits: np.ndarray, order: int) -> np.ndarray:
+    """How urgent each value of a list is to a merge that looks at the lists' heads alone: the largest rank goes first.
+
+    A value waits for those before it, so it counts as no more than the least of them: in a list that descends, its own
+    rank. Taken by this measure, ties by list and then by position, the lists come out as a merge of heads gives them.
+    """
+    return np.minimum.accumulate(value_rank(bits, order), axis=-1)
+
+
+def taken_until_one_ends(taken: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """How many pairs a merge that stops with the first list to end takes of each list; ``taken`` is its whole order."""
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    last = np.zeros(taken.size, np.bool_)
+    for end in ends:
+        last |= taken == end - 1
+    stop = int(np.argmax(last)) + 1 if np.all(lengths > 0) else 0
+    first = taken[:stop]
+    counts = np.zeros(lengths.size, np.int64)
+    for number in range(lengths.size):
+        counts[number] = np.sum((first >= starts[number]) & (first < ends[number]))
+    return counts

@@ -92,6 +92,27 @@ ASCSIM_INLINE void set_pointer(Operand& operand, Space space, Value* pointer)
              reinterpret_cast<uint64_t>(pointer));
 }
 
+// An element of an array of addresses, which is there if a bit of `given` says so: the array may be shorter.
+template <class Value>
+ASCSIM_INLINE void set_element(Operand& operand, Space space, Value* const* array, unsigned number, uint64_t given,
+                               unsigned bit)
+{
+    if ((given >> bit & 1) != 0) {
+        set_pointer(operand, space, array[number]);
+    } else {
+        set_absent(operand);
+    }
+}
+
+// Four counts that a call yields as one number, into what holds them; a call may leave them as they are.
+template <class Counts>
+ASCSIM_INLINE void set_counts(Counts* counts, int64_t yielded)
+{
+    if (yielded >= 0) {
+        __builtin_memcpy(counts, &yielded, sizeof yielded);
+    }
+}
+
 template <unsigned Count>
 struct Operands {
     Operand list[Count];

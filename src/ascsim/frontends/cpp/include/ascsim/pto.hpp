@@ -124,6 +124,14 @@ struct MrgSortExecutedNumList {
     uint16_t mrgSortList0, mrgSortList1, mrgSortList2, mrgSortList3;
 };
 
+// The columns of tmp that a merge of these tiles needs.
+template <typename... Sources>
+constexpr uint32_t GETMRGSORTTMPSIZE()
+{
+    static_assert(sizeof...(Sources) >= 2 && sizeof...(Sources) <= 4, "PTO: two, three or four tiles are merged");
+    return (uint32_t{Sources::Cols} + ...);
+}
+
 // Custom pad values carry their bits in the low half.
 
 constexpr bool isCustomPadValue(PadValue value)
