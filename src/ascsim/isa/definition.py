@@ -73,7 +73,8 @@ class Operand:
     an address must have; ``lane_mask`` says that a mask register governs the lanes of that type variable; ``asm_name``
     is the name of its attribute in ``.pto`` text, where that is another; ``shares`` names the operand whose address it is
     to have too. ``element`` is (array, number) where C++ passes the operand as an element of an array of addresses, and
-    ``if_bit`` the (operand, bit) that says whether it is there.
+    ``if_bit`` the (operand, bit) that says whether it is there. ``binds`` marks a tile that gets its address from
+    the instruction, which returns it.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Operand:
     shares: str = ""
     element: tuple[str, int] | None = None
     if_bit: tuple[str, int] | None = None
+    binds: bool = False
 
     @property
     def is_input(self) -> bool:

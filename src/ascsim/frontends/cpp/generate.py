@@ -639,7 +639,7 @@ def _tile_function(definition: d.Definition, name: str, form: Sequence[str], sel
     for word in selection:
         operand = by_name[word]
         if word in classes:
-            parameters.append(f"const {word}_type& {word}")
+            parameters.append(f"{'' if operand.binds else 'const '}{word}_type& {word}")
             setters[word] = f"detail::set_operand({{o}}, {word})"
         elif operand.sort is d.Sort.COUNTS:
             parameters.append(f"MrgSortExecutedNumList& {word}")
@@ -658,9 +658,13 @@ def _tile_function(definition: d.Definition, name: str, form: Sequence[str], sel
         wait = "(events.Wait(), ...); "
     if conditions:
         template.append(f"std::enable_if_t<{' && '.join(conditions)}, int> = 0")
+    issue = _issue(definition, setters)
+    for word in (o.name for o in definition.operands if o.binds):
+        head, _, call = issue.rpartition(" ::ascsim::issue")
+        issue = f"{head} detail::bind({word}, ::ascsim::issue{call})"
     return (
         f"template <{', '.join(template)}> ASCSIM_INLINE RecordEvent {name}({', '.join(parameters)}) "
-        f"{{ {wait}{_counted(_issue(definition, setters), counts)}; return {{}}; }}"
+        f"{{ {wait}{_counted(issue, counts)}; return {{}}; }}"
     )
 
 

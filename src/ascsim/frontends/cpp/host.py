@@ -884,7 +884,9 @@ def _choice(bits: int, enum: type | None) -> Any:
 
 
 def _as_int64(value: Any) -> int:
-    """A number, or counts of 16 bits each side by side, as C++ receives it."""
+    """A number, an address, or counts of 16 bits each side by side, as C++ receives it."""
+    if isinstance(value, Tile):
+        value = value.address
     number = sum(count << (16 * place) for place, count in enumerate(value)) if isinstance(value, tuple) else int(value)
     return number - (1 << 64) if number >= 1 << 63 else number
 

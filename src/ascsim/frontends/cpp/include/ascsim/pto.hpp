@@ -550,6 +550,18 @@ struct Tile {
 
     void assignData(TileDType data) { data_ = data; }
 
+    // From now on the tile is a view of bytes that belong to another one.
+    ASCSIM_INLINE void assignView(TileDType data)
+    {
+#if defined(__PTO_AUTO__) && ASCSIM_SIDE
+        if (is_owner_) {
+            ascsim_auto_tile_end(static_cast<uint8_t>(detail::space_of(Loc)), data_);
+            is_owner_ = false;
+        }
+#endif
+        data_ = data;
+    }
+
 private:
     ASCSIM_INLINE void begin()
     {
@@ -791,6 +803,15 @@ ASCSIM_INLINE void PtoSetWaitFlag([[maybe_unused]] event_t set = EVENT_ID0, [[ma
 // Operands of ascsim_issue
 
 namespace detail {
+
+// Give a tile the address that an instruction has found for it.
+template <class TileData>
+ASCSIM_INLINE void bind([[maybe_unused]] TileData& tile, [[maybe_unused]] int64_t address)
+{
+#if ASCSIM_SIDE
+    tile.assignView(static_cast<typename TileData::TileDType>(place(space_of(TileData::Loc), static_cast<uint64_t>(address))));
+#endif
+}
 
 template <class TileData>
 ASCSIM_QUIET void set_operand(::ascsim::Operand& operand, const TileData& tile)
