@@ -433,7 +433,7 @@ class Bytes(NamedTuple):
     """Which bytes a pointer operand of a memory-form instruction covers: bursts of ``length`` over ``dims``.
 
     ``dtype`` is how the semantics view them, ``offset`` where they begin (from the pointer), ``mask`` which bytes of
-    each burst of a written operand really are (uint8[256] of 0 and 1; None: all). ``used`` is False for bytes that are
+    each burst really are read or written (uint8[256] of 0 and 1; None: all). ``used`` is False for bytes that are
     fetched and have no part in the result: the semantics do not see them.
     """
 
@@ -504,7 +504,7 @@ class MemoryInstruction(Definition):
                 region = Region(pointer.space, pointer.offset + covered.offset, covered.length, covered.dims, kind)
                 align = operand.align.bit_length() - 1 if pointer.space != Space.GM and not covered.offset else 0
                 if operand.role is not Role.OUT:
-                    touched.append(Touch(number, Mode.READ, region, align, used=covered.used))
+                    touched.append(Touch(number, Mode.READ, region, align, covered.mask, covered.used))
                 if operand.role is not Role.IN:
                     touched.append(Touch(number, Mode.WRITE, region, align, covered.mask))
         return touched

@@ -190,7 +190,11 @@ def synchronous(base: MemoryInstruction, cpp: str, sources: Sequence[str]) -> Me
     names = [operand.name for operand in base.inputs]
 
     def expand(call: SimpleNamespace, profile: Profile) -> Iterator[Group]:
-        yield Group([Step(base, tuple(getattr(call, name) for name in names)), Step(pipe_barrier, (Pipe.ALL,))])
+        own = base.expand(call, profile) if base.expand else None
+        if own is None:
+            own = iter([Group([Step(base, tuple(getattr(call, name) for name in names))])])
+        yield from own
+        yield Group([Step(pipe_barrier, (Pipe.ALL,))])
 
     return memory_instruction(
         cpp, cpp=cpp, asm=(), profiles=base.profiles, operands=base.operands, pipe=base.pipe, variants=base.variants,

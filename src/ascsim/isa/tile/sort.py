@@ -28,7 +28,8 @@ from ascsim.isa.definition import (
     tile_instruction,
     types_of,
 )
-from ascsim.isa.memory_form.fill import set_mask_norm, set_vector_mask, vector_dup
+from ascsim.isa.memory_form.fill import vector_dup
+from ascsim.isa.memory_form.masked import set_mask_norm, set_vector_mask
 from ascsim.isa.memory_form.sort import ASSUMED, BLOCK, NOTES, PAIR_BYTES, blocks_of, sort_findings, vbitsort
 from ascsim.isa.rules import dtype, finding, in_space, row_major, same_dtype
 from ascsim.isa.semantics.order import BF16, F16, F32, SIGNED

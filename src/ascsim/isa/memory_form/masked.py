@@ -1,0 +1,507 @@
+"""The vector mask, and what all memory-form vector instructions share: repeats, strides, lanes that take part.
+
+An instruction works in repeats of 256 bytes of its widest operand, each of 32-byte blocks. ``X_block_stride`` is the
+distance of an operand's blocks within a repeat, ``X_repeat_stride`` that from one repeat to the next, both in blocks.
+In normal mode the vector mask says bit by bit which lanes of every repeat take part; in counter mode its low word
+counts the elements of the whole call, and ``repeat`` is ignored.
+
+:func:`lane_family` registers the forms that the C API has of one lane-wise operation: the full form (which is the
+compiler's builtin), the form with a count, the ``_sync`` form.
+
+Sources: asc-devkit C-API vector_compute and the code behind it (impl/c_api/instr_impl/npu_arch_2201), the sections on
+masks, strides and overlap of the C-API's common constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ascsim.diagnostics import CATALOGUE, Severity
+from ascsim.isa.definition import (
+    A2A3,
+    CHIPS,
+    REGISTRY,
+    Bytes,
+    Definition,
+    In,
+    MemoryInstruction,
+    Operand,
+    Out,
+    Role,
+    Scalar,
+    Sort,
+    lanes_in,
+    memory_instruction,
+    plain_instruction,
+)
+from ascsim.isa.rules import Rule, refuse
+from ascsim.isa.sync import synchronous
+from ascsim.machine.core import Core, CoreState, Finding, Group, Step, Touch
+from ascsim.machine.dtypes import DType, u8, u16, u32, u64
+from ascsim.machine.operands import REGISTER_BYTES, Region
+from ascsim.machine.words import Pipe
+from ascsim.profiles import Profile
+
+BLOCK_BYTES = 32
+BLOCKS = REGISTER_BYTES // BLOCK_BYTES
+_WORD = (1 << 64) - 1
+PAGES = "asc-devkit C-API vector_compute/"
+
+
+# The mask
+
+
+@plain_instruction(
+    "set_mask_norm", cpp="set_mask_norm", aliases=("asc_set_mask_norm",), profiles=CHIPS,
+    sources=(f"{PAGES}asc_set_mask_norm",),
+)  # fmt: skip
+def set_mask_norm(core: Core, call: SimpleNamespace) -> None:
+    """Let the vector mask say, bit by bit, which elements of each repeat take part (the mode a core starts in)."""
+    core.state.counter_mode = False
+
+
+@plain_instruction(
+    "set_mask_count", cpp="set_mask_count", aliases=("asc_set_mask_count",), profiles=A2A3,
+    sources=(f"{PAGES}asc_set_mask_count",),
+)  # fmt: skip
+def set_mask_count(core: Core, call: SimpleNamespace) -> None:
+    """Let the low word of the vector mask say how many elements a whole call works on; repeat counts are ignored."""
+    core.state.counter_mode = True
+
+
+@plain_instruction(
+    "set_vector_mask", cpp="set_vector_mask", aliases=("asc_set_vector_mask",), profiles=CHIPS,
+    operands=(
+        Scalar("mask1", u64, doc="elements 64 to 127 of a repeat (16-bit types only)"),
+        Scalar("mask0", u64, doc="elements 0 to 63 of a repeat; in counter mode the number of elements"),
+    ),
+    sources=(f"{PAGES}asc_set_vector_mask",),
+)  # fmt: skip
+def set_vector_mask(core: Core, call: SimpleNamespace) -> None:
+    """Set the vector mask of memory-form vector instructions; -1 is all ones."""
+    core.state.mask = (int(call.mask1) & _WORD, int(call.mask0) & _WORD)
+
+
+class Repeats(NamedTuple):
+    """Repeats that have the same lanes: the first one's number, how many, which lanes take part (bool)."""
+
+    first: int
+    number: int
+    lanes: np.ndarray
+
+
+def masked_repeats(state: CoreState, repeats: int, lanes: int) -> tuple[Repeats, ...]:
+    """The repeats of a call with ``lanes`` elements each, under the core's vector mask."""
+    return _masked_repeats(*state.mask, state.counter_mode, repeats, lanes)
+
+
+@lru_cache(maxsize=1024)
+def _masked_repeats(high: int, low: int, counter_mode: bool, repeats: int, lanes: int) -> tuple[Repeats, ...]:
+    if counter_mode:
+        whole, rest = divmod(low, lanes)
+        found = [Repeats(0, whole, np.ones(lanes, bool))] if whole else []
+        return (*found, Repeats(whole, 1, np.arange(lanes) < rest)) if rest else tuple(found)
+    bits = np.unpackbits(np.array([low, high], "<u8").view(np.uint8), bitorder="little")[:lanes].astype(bool)
+    return (Repeats(0, repeats, bits),) if repeats and bits.any() else ()
+
+
+class Layout(NamedTuple):
+    """Where an operand's elements lie: ``size`` bytes each, ``block`` and ``repeat`` strides in bytes.
+
+    ``group`` lanes share one element (a comparison's byte holds eight), which is there ``times`` over (a value and its
+    index are two). It takes part if one of its lanes does.
+    """
+
+    size: int
+    block: int = BLOCK_BYTES
+    repeat: int = REGISTER_BYTES
+    group: int = 1
+    times: int = 1
+
+    def chosen(self, lanes: np.ndarray) -> np.ndarray:
+        """Which elements take part, where these lanes do."""
+        found = np.asarray(lanes.reshape(-1, self.group).any(1))
+        return np.repeat(found, self.times)
+
+    def elements(self, lanes: int) -> int:
+        """How many elements ``lanes`` lanes have."""
+        return lanes // self.group * self.times
+
+    def blocks(self, lanes: int) -> int:
+        """How many 32-byte blocks, or parts of one, a repeat has."""
+        return -(-self.elements(lanes) * self.size // BLOCK_BYTES)
+
+    def span(self, lanes: int) -> int:
+        """Bytes from the first to the last of a repeat."""
+        blocks = self.blocks(lanes)
+        return (blocks - 1) * self.block + (BLOCK_BYTES if blocks > 1 else self.elements(lanes) * self.size)
+
+
+@lru_cache(maxsize=4096)
+def _masked_bytes(
+    high: int, low: int, counter_mode: bool, repeats: int, lanes: int, layout: Layout
+) -> tuple[Bytes, ...]:
+    found = []
+    for first, count, active in _masked_repeats(high, low, counter_mode, repeats, lanes):
+        chosen = np.repeat(layout.chosen(active), layout.size)
+        together = layout.block == BLOCK_BYTES or chosen.size <= BLOCK_BYTES
+        for number, piece in enumerate([chosen] if together else chosen.reshape(-1, BLOCK_BYTES)):
+            where = np.flatnonzero(piece)
+            if not where.size:
+                continue
+            start, end = int(where[0]), int(where[-1]) + 1
+            mask = None
+            if where.size < end - start:
+                mask = np.zeros(REGISTER_BYTES, np.uint8)
+                mask[: end - start] = piece[start:end]
+            offset = start + number * layout.block + first * layout.repeat
+            dims = ((count, layout.repeat),) if count > 1 else ()
+            found.append(Bytes(end - start, dims, np.dtype(np.uint8), offset, mask))
+    return tuple(found)
+
+
+def masked_bytes(state: CoreState, repeats: int, lanes: int, layout: Layout) -> tuple[Bytes, ...]:
+    """The bytes of an operand that a masked call of ``lanes`` lanes a repeat works on."""
+    return _masked_bytes(*state.mask, state.counter_mode, repeats, lanes, layout)
+
+
+# Rules
+
+
+def numbers_fit(operands: Sequence[Operand]) -> tuple[Rule, ...]:
+    """Every count and stride fits the C type of its parameter (C++ narrows it before anyone sees it)."""
+    if not any(is_shape(o) for o in operands):
+        return ()
+    limits = {o.name: (1 << 8 * o.dtype.size) - 1 for o in operands if is_shape(o) and isinstance(o.dtype, DType)}
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        for name, most in limits.items():
+            if not 0 <= int(getattr(call, name)) <= most:
+                return f"{name} is {int(getattr(call, name))}; it must be 0 to {most}"
+        return None
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        for name, most in limits.items():
+            yield SimpleNamespace(**{**vars(call), name: most + 1})
+            yield SimpleNamespace(**{**vars(call), name: -1})
+
+    said = "; ".join(
+        f"{', '.join(n for n in limits if limits[n] == m)} at most {m}" for m in sorted({*limits.values()})
+    )
+    return (
+        refuse("L006", f"counts and strides fit their types: {said}", test, breaks=breaks,
+               mend="Split the work into several calls."),
+    )  # fmt: skip
+
+
+def is_shape(operand: Operand) -> bool:
+    """True for numbers that say where the elements are, not what becomes of them."""
+    return operand.sort is Sort.SCALAR and (operand.name in ("repeat", "count") or operand.name.endswith("_stride"))
+
+
+# Operands
+
+DST = Out("dst", Sort.POINTER, "T", doc="the result")
+SRC = In("src", Sort.POINTER, "T")
+SRC0, SRC1 = In("src0", Sort.POINTER, "T"), In("src1", Sort.POINTER, "T")
+REPEAT = Scalar("repeat", u8, doc="repeats, 0 to 255; ignored in counter mode")
+COUNT = Scalar("count", u32, doc="elements")
+
+
+def strides(names: Sequence[str], kind: DType) -> tuple[Operand, ...]:
+    """The block strides of these operands, then their repeat strides."""
+    return (
+        *(
+            Scalar(f"{n}_block_stride", kind, doc=f"from block to block of {n} within a repeat, in blocks")
+            for n in names
+        ),
+        *(Scalar(f"{n}_repeat_stride", kind, doc=f"from repeat to repeat of {n}, in blocks") for n in names),
+    )
+
+
+CATALOGUE.add(
+    "VECTOR-1", Severity.WARNING, "Source and destination of a vector instruction overlap in part",
+    "dst shares bytes with a source, and not exactly the same ones in each repeat. The page allows whole overlap within "
+    "a repeat, and from repeat to repeat only dst with the second source of an operation on half, int32 or float, one "
+    "of the two with a repeat stride of 0. Elsewhere a chip may read old bytes or new ones; ascsim finishes a repeat "
+    "before it reads the next. Work in other memory.",
+)  # fmt: skip
+
+
+# Instructions that work repeat by repeat
+
+
+class Context(NamedTuple):
+    """What the semantics of an instruction may know beside its operands."""
+
+    state: CoreState
+    active: np.ndarray
+    first: int
+
+
+class VectorInstruction(MemoryInstruction):
+    """A vector instruction of repeats: ``semantics(*read operands, *numbers)`` gives the elements of the written one.
+
+    Operands come as arrays (repeats, elements); numbers are the scalars that are not counts and strides. ``contextual``
+    semantics get a :class:`Context` first. ``layouts`` gives the layout of operands that are not lanes with block and
+    repeat strides in blocks. ``folds`` says that the second source may be the destination of an earlier repeat.
+    ``unmasked`` instructions heed the vector mask in counter mode only.
+    """
+
+    def __init__(
+        self, name: str, *, layouts: Callable[[SimpleNamespace], dict[str, Layout]] | None = None,
+        contextual: bool = False, folds: bool = False, unmasked: bool = False, warns: Sequence[str] = (), **record: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            name, extent=self._extent, stateful=True, watch=self._watch, warns=(*warns, "VECTOR-1"), pipe=Pipe.V, asm=(),
+            **record,
+        )  # fmt: skip
+        self.layouts = layouts
+        self.contextual = contextual
+        self.folds = folds
+        self.unmasked = unmasked
+        self.pointers = [(n, o) for n, o in enumerate(self.inputs) if o.sort is Sort.POINTER]
+        self.numbers = [o for o in self.inputs if o.sort is Sort.SCALAR and not is_shape(o)]
+
+    def lanes(self, call: SimpleNamespace) -> int:
+        """Elements of a repeat."""
+        others = self.layouts(call) if self.layouts else {}
+        sizes = [getattr(call, o.name).dtype.size for _, o in self.pointers if o.name not in others]
+        return REGISTER_BYTES // max(sizes)
+
+    def layout(self, call: SimpleNamespace, operand: str) -> Layout:
+        """Where the elements of an operand lie."""
+        if self.layouts and (own := self.layouts(call).get(operand)):
+            return own
+        block, repeat = strides_of(call, operand)
+        return Layout(getattr(call, operand).dtype.size, block * BLOCK_BYTES, repeat * BLOCK_BYTES)
+
+    def repeats(self, call: SimpleNamespace, state: CoreState) -> tuple[Repeats, ...]:
+        """The repeats of a call and their lanes."""
+        lanes = self.lanes(call)
+        if self.unmasked and not state.counter_mode:
+            return (Repeats(0, int(call.repeat), np.ones(lanes, bool)),) if int(call.repeat) else ()
+        return masked_repeats(state, int(call.repeat), lanes)
+
+    def _extent(self, call: SimpleNamespace, state: CoreState) -> dict[str, Bytes | Sequence[Bytes]]:
+        return {o.name: self._bytes(call, state, o.name) for _, o in self.pointers}
+
+    def _bytes(self, call: SimpleNamespace, state: CoreState, operand: str) -> tuple[Bytes, ...]:
+        seen = CoreState() if self.unmasked and not state.counter_mode else state
+        return masked_bytes(seen, int(call.repeat), self.lanes(call), self.layout(call, operand))
+
+    def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
+        """See :class:`Definition`; ``work`` is how many repeats run."""
+        work = sum(r.number for r in self.repeats(self.call(args), core.state))
+        pipe, kind, pipe2, arg, _ = super().row_fields(core, args)
+        return pipe, kind, pipe2, arg, work
+
+    def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
+        """Read, compute, write what takes part; repeat by repeat where repeats share bytes."""
+        if not touches:
+            return
+        call = self.call(args)
+        lanes = self.lanes(call)
+        numbers = [as_number(getattr(call, o.name), self.type_of(o, call)) for o in self.numbers]
+        layouts = {o.name: self.layout(call, o.name) for _, o in self.pointers}
+        ends = {o.name: self._end(n, call, core.state, touches) for n, o in self.pointers}
+        unit = max(max(BLOCK_BYTES // layout.size, layout.group) for layout in layouts.values())
+        for first, count, chosen in self.repeats(call, core.state):
+            in_turn = count > 1 and self._in_turn(call, layouts, lanes, count)
+            active = chosen[: -(-(int(np.flatnonzero(chosen)[-1]) + 1) // unit) * unit]  # no view reaches further
+            for begin, several in [(first + n, 1) for n in range(count)] if in_turn else [(first, count)]:
+                views = {
+                    o.name: _view(
+                        core, getattr(call, o.name).dtype, layouts[o.name], ends[o.name], begin, several, active.size
+                    )
+                    for _, o in self.pointers
+                }
+                inputs: list[Any] = [
+                    self._read(views[o.name], getattr(call, o.name).dtype, layouts[o.name].elements(active.size))
+                    for _, o in self.pointers
+                    if o.role is not Role.OUT
+                ]
+                if self.contextual:
+                    inputs.insert(0, Context(core.state, active, begin))
+                with np.errstate(all="ignore"):
+                    result = self.semantics(*inputs, *numbers)
+                    for _, o in self.pointers:
+                        if o.role is not Role.IN:
+                            self._write(
+                                views[o.name], result, getattr(call, o.name).dtype, layouts[o.name].chosen(active)
+                            )
+
+    def type_of(self, operand: Operand, call: SimpleNamespace) -> DType:
+        """The element type of an operand in this call."""
+        if isinstance(operand.dtype, DType):
+            return operand.dtype
+        pointers = [o for _, o in self.pointers]
+        for variant in self.variants:
+            if all(getattr(call, o.name).dtype is variant.get(str(o.dtype), o.dtype) for o in pointers):
+                return variant[str(operand.dtype)]
+        raise AssertionError(f"{self.name} was called with types that its rules refuse")
+
+    def _end(self, number: int, call: SimpleNamespace, state: CoreState, touches: list[Touch]) -> tuple:
+        """(space, first byte, outer dimensions) of an operand, from what the machine says it touches."""
+        region = next(t.region for t in touches if t.operand == number)
+        covered = self._bytes(call, state, self.inputs[number].name)[0]
+        return region.space, region.start - covered.offset, region.dims[: len(region.dims) - len(covered.dims)]
+
+    def _in_turn(self, call: SimpleNamespace, layouts: dict[str, Layout], lanes: int, count: int) -> bool:
+        outs = [layouts[o.name] for _, o in self.pointers if o.role is not Role.IN]
+        again = any(out.repeat < out.span(lanes) for out in outs)
+        return again or bool(overlaps(self, call, count))
+
+    def _watch(
+        self, core: Core, definition: Definition, args: Sequence[Any], touches: list[Touch]
+    ) -> list[Finding]:  # fmt: skip
+        call = self.call(args)
+        return overlap_findings(self, definition.title, call, sum(r.number for r in self.repeats(call, core.state)))
+
+    def _read(self, view: np.ndarray, kind: DType, elements: int) -> np.ndarray:
+        together = view if view.shape[-1] == elements else view.reshape(*view.shape[:-2], elements)
+        return lanes_in(together, self.values, kind)
+
+    def _write(self, view: np.ndarray, result: Any, kind: DType, chosen: np.ndarray) -> None:
+        target = view.view(kind.bits_dtype) if self.values == "bits" else view
+        made = np.asarray(result).astype(target.dtype)
+        if view.shape[-1] != chosen.size:
+            chosen = chosen.reshape(-1, view.shape[-1])
+            made = made.reshape(*made.shape[:-1], *chosen.shape) if made.ndim else made
+        np.copyto(target, made, where=chosen)
+
+
+def _view(
+    core: Core, kind: DType, layout: Layout, end: tuple, first: int, count: int, lanes: int
+) -> np.ndarray:  # fmt: skip
+    """Repeats of an operand: (..., count, elements), or (..., count, blocks, elements of a block) if blocks lie apart."""
+    space, start, outer = end
+    dims = (*outer, (count, layout.repeat))
+    nbytes = layout.elements(lanes) * layout.size
+    if layout.block != BLOCK_BYTES and nbytes > BLOCK_BYTES:
+        dims, nbytes = (*dims, (nbytes // BLOCK_BYTES, layout.block)), BLOCK_BYTES
+    return core.view(Region(space, start + first * layout.repeat, nbytes, dims, kind.numpy))
+
+
+def as_number(value: Any, kind: DType) -> Any:
+    """A scalar operand as its semantics want it: of its own type, narrow floats as float32."""
+    with np.errstate(all="ignore"):
+        number = np.array(value).astype(kind.numpy)
+        return number.astype(np.float32)[()] if kind.is_narrow_float else number[()]
+
+
+def strides_of(call: SimpleNamespace, operand: str) -> tuple[int, int]:
+    """(block stride, repeat stride) of an operand, in blocks."""
+    return int(getattr(call, f"{operand}_block_stride", 1)), int(getattr(call, f"{operand}_repeat_stride", BLOCKS))
+
+
+def overlaps(definition: VectorInstruction, call: SimpleNamespace, repeats: int) -> list[str]:
+    """The sources that share bytes with the destination, and not the same ones in each repeat."""
+    lanes = definition.lanes(call)
+    found = []
+    for _, out in definition.pointers:
+        if out.role is Role.IN:
+            continue
+        start, layout = getattr(call, out.name).offset, definition.layout(call, out.name)
+        end = start + layout.span(lanes) + max(repeats - 1, 0) * layout.repeat
+        for _, source in definition.pointers:
+            if source.role is not Role.IN:
+                continue
+            other, walk = getattr(call, source.name).offset, definition.layout(call, source.name)
+            if (start, layout) == (other, walk) and (repeats <= 1 or layout.repeat >= layout.span(lanes)):
+                continue
+            if start < other + walk.span(lanes) + max(repeats - 1, 0) * walk.repeat and other < end:
+                found.append(source.name)
+    return found
+
+
+def overlap_findings(
+    definition: VectorInstruction, title: str, call: SimpleNamespace, repeats: int
+) -> list[Finding]:  # fmt: skip
+    """VECTOR-1 where a source and the destination overlap in a way that the page does not allow."""
+    found = []
+    for name in overlaps(definition, call, repeats) if repeats else ():
+        wide = getattr(call, name).dtype.name in ("f16", "i32", "f32")
+        still = 0 in (strides_of(call, "dst")[1], strides_of(call, name)[1])
+        if name == "src1" and definition.folds and wide and still and call.dst.offset == call.src1.offset:
+            continue
+        headline = f"{title}: dst and {name} overlap in part; which bytes a repeat reads is not defined"
+        found.append(Finding("VECTOR-1", Severity.WARNING, headline, (), "Work in other memory."))
+    return found
+
+
+# Forms
+
+
+def default_shape(base: VectorInstruction, call: SimpleNamespace) -> dict[str, int]:
+    """The repeat and the strides that the form with a count fills in: everything side by side."""
+    made = {"repeat": 1}
+    lanes = base.lanes(call)
+    for _, operand in base.pointers:
+        made[f"{operand.name}_block_stride"] = 1
+        made[f"{operand.name}_repeat_stride"] = max(lanes * getattr(call, operand.name).dtype.size // BLOCK_BYTES, 1)
+    return made
+
+
+def counted(
+    base: VectorInstruction, cpp: str, shape: Callable[[SimpleNamespace], dict[str, int]], sources: Sequence[str],
+    rules: Sequence[Rule] = (), without: Sequence[str] = (),
+) -> MemoryInstruction:  # fmt: skip
+    """Register the form that works on the first ``count`` elements: counter mode, the instruction with the numbers of
+    ``shape``, normal mode again. ``without`` names numbers beside counts and strides that the form lacks."""
+    operands = (*(o for o in base.operands if not is_shape(o) and o.name not in without), COUNT)
+
+    def expand(call: SimpleNamespace, profile: Profile) -> Iterator[Group]:
+        numbers = {**shape(call), **vars(call)}
+        given = tuple(numbers[o.name] for o in base.inputs)
+        count = Step(set_vector_mask, (0, int(call.count)))
+        yield Group([Step(set_mask_count, ()), count, Step(base, given), Step(set_mask_norm, ())])
+
+    def watch(core: Core, definition: Definition, args: Sequence[Any], touches: list[Touch]) -> list[Finding]:
+        call = definition.call(args)
+        whole = SimpleNamespace(**{**shape(call), **vars(call)})
+        return overlap_findings(base, definition.title, whole, -(-int(call.count) // base.lanes(call)))
+
+    first_paragraph = base.doc.split("\n\n")[0]
+    return memory_instruction(
+        cpp, cpp=cpp, asm=(), profiles=base.profiles, operands=operands, pipe=base.pipe, variants=base.variants,
+        extent=lambda *_: {}, rules=(*rules, *numbers_fit(operands)), watch=watch, expand=expand, warns=base.warns,
+        notes=(*base.notes, "The vector mask is (0, count) afterwards, the mask mode normal."), assumed=base.assumed,
+        sources=sources, doc=f"{first_paragraph} Of the first ``count`` elements.",
+    )(base.semantics)  # fmt: skip
+
+
+def vector_family(
+    cpp: str, builtin: str, operands: Sequence[Operand], variants: Sequence[dict[str, DType]], *,
+    semantics: Callable[..., Any], doc: str, values: str = "widen", shape: Sequence[Operand] | None = None,
+    count: bool | Callable[[SimpleNamespace], dict[str, int]] = True, sync: bool = True, without: Sequence[str] = (),
+    profiles: Sequence[str] = A2A3, rules: Sequence[Rule] = (), page: str = "", name: str = "", **record: Any,
+) -> VectorInstruction:  # fmt: skip
+    """Register an operation: the full form ``cpp`` (and ``builtin``), the form with a count, ``cpp_sync``.
+
+    ``operands`` are addresses and numbers; ``shape``, by default repeat and all strides, follows, of 8 bits with two
+    sources, else of 16. ``count`` gives the numbers that the form with a count fills in.
+    """
+    names = [o.name for o in operands if o.sort is Sort.POINTER]
+    if shape is None:
+        shape = (REPEAT, *strides(names, u8 if len(names) > 2 else u16))
+    sources = (f"{PAGES}{page or cpp}",)
+    whole = (*operands, *shape)
+    base = VectorInstruction(
+        name or builtin, cpp=cpp, aliases=(builtin,) if builtin else (), profiles=profiles, operands=whole,
+        variants=variants, semantics=semantics, values=values, doc=doc, sources=sources,
+        rules=(*rules, *numbers_fit(whole)), **record,
+    )  # fmt: skip
+    REGISTRY.add(base)
+    last: MemoryInstruction = base
+    if count:
+        fills = count if callable(count) else lambda call: default_shape(base, call)
+        last = counted(base, cpp, fills, sources, rules, without)
+    if sync:
+        synchronous(last, f"{cpp}_sync", sources)
+    return base
