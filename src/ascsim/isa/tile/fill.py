@@ -15,7 +15,7 @@ import numpy as np
 
 from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.isa.definition import A2A3, A5, Asm, Choice, Definition, In, Operand, Out, tile_instruction
-from ascsim.isa.memory_form.fill import set_mask_norm, set_vector_mask
+from ascsim.isa.memory_form.masked import set_mask_norm, set_vector_mask
 from ascsim.isa.rules import Rule, changed, dtype, finding, refuse, same_size, vector_tiles
 from ascsim.isa.steps import SCALAR_LOOP, VCOPY, VECTOR_DUP, flag_pair, group
 from ascsim.isa.sync import dsb, pipe_barrier
