@@ -32,6 +32,7 @@ from ascsim.machine.operands import REGISTER_BYTES
 
 CACHE_VERSION = "4"
 SCALAR_BYTES = 8
+_NUMBERS = (d.Sort.SCALAR, d.Sort.STATE)
 
 
 # What goes in and out
@@ -64,14 +65,12 @@ def _stores(bound: d.BoundRegisterInstruction) -> bool:
 
 
 def _written_names(bound: d.BoundRegisterInstruction) -> list[str]:
-    return ["out_data", "out_written"] if _stores(bound) else [f"out_{o.name}" for o in bound.registers_out]
+    return ["out_data", "out_written"] if _stores(bound) else [f"out_{o.name}" for o in bound.written]
 
 
 def _inputs(bound: d.BoundRegisterInstruction) -> list[d.Operand]:
     offset = bound.memory.offset if bound.memory else ""
-    return [
-        o for o in bound.definition.inputs if o.name != offset and not (_stores(bound) and o.sort is d.Sort.POINTER)
-    ]
+    return [o for o in bound.definition.read if o.name != offset and not (_stores(bound) and o.sort is d.Sort.POINTER)]
 
 
 def _governing(bound: d.BoundRegisterInstruction) -> d.Operand | None:
@@ -121,6 +120,11 @@ def _widest(bound: d.BoundRegisterInstruction) -> int:
     return max((_size(bound, o) for o in registers), default=1)
 
 
+def _lanes(bound: d.BoundRegisterInstruction, operand: d.Operand) -> int:
+    """How many lanes of a register or mask take part: with a part, as many as the widest operand has."""
+    return REGISTER_BYTES // (_size(bound, operand) if bound.definition.part is None else _widest(bound))
+
+
 def _stride(bound: d.BoundRegisterInstruction, operand: d.Operand) -> tuple[int, int]:
     """(first, step) of the lanes that take part."""
     if bound.definition.part is None or _size(bound, operand) == _widest(bound):
@@ -134,7 +138,7 @@ def _core_text(bound: d.BoundRegisterInstruction) -> str:
     widened = [_widened(bound, o) for o in _semantic_inputs(bound)]
     arguments = [f"widen_{w}({n})" if w else n for n, w in zip(names, widened, strict=True)]
     call = f"semantics({', '.join([*arguments, *map(repr, bound.constants)])})"
-    narrowed = [""] * 2 if _stores(bound) else [_widened(bound, o) for o in bound.registers_out]
+    narrowed = [""] * 2 if _stores(bound) else [_widened(bound, o) for o in bound.written]
     results = [f"r{i}" for i in range(len(narrowed))]
     returned = [f"narrow_{w}({r})" if w else r for r, w in zip(results, narrowed, strict=True)]
     return (
@@ -151,7 +155,7 @@ def _input_text(bound: d.BoundRegisterInstruction, operand: d.Operand) -> str:
     name, raw = f"in_{operand.name}", _raw(bound, operand)
     if operand.sort is d.Sort.ENUM:
         return f"int({name}.view(np.int64)[0])"
-    if operand.sort is d.Sort.SCALAR:
+    if operand.sort in _NUMBERS:
         return f"{name}[:{raw.itemsize}].view(np.{raw.name})"
     if operand.sort is d.Sort.MREG and not operand.lane_mask:
         return name
@@ -167,7 +171,7 @@ def _output_text(bound: d.BoundRegisterInstruction, operand: d.Operand, value: s
     name, raw, masking = f"out_{operand.name}", _raw(bound, operand), bound.definition.masking
     governing = _governing(bound)
     active = f"({_input_text(bound, governing)} != 0)" if governing else ""
-    if operand.sort is d.Sort.SCALAR:
+    if operand.sort in _NUMBERS:
         return [f"{name}[:{raw.itemsize}].view(np.{raw.name})[0] = {value}[0]"]
     if operand.sort is d.Sort.MREG:
         if not operand.lane_mask:
@@ -190,7 +194,7 @@ def _wrapper_text(bound: d.BoundRegisterInstruction) -> str:
     if _stores(bound):
         lines += [f"    {name}[:] = {r}" for name, r in zip(names, results, strict=True)]
     else:
-        for operand, r in zip(bound.registers_out, results, strict=True):
+        for operand, r in zip(bound.written, results, strict=True):
             lines += [f"    {line}" for line in _output_text(bound, operand, r)]
     return "\n".join(lines) + "\n"
 
@@ -261,23 +265,23 @@ def _constant(name: str, value: np.ndarray | np.generic) -> str:
 def _loops(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
     """The semantics as loops over lanes; see isa/loops.py."""
     program = Program()
-    lanes = REGISTER_BYTES // _widest(bound)
     taken: list[Any] = []
     for operand in _semantic_inputs(bound):
         if operand.sort is d.Sort.ENUM:
             raise TypeError(f"{bound}: an enumeration is a table's input")
-        if operand.sort is d.Sort.SCALAR:
+        if operand.sort in _NUMBERS:
             taken.append(program.input(f"a_in_{operand.name}", _raw(bound, operand), 1))
         else:
             first, step = _place(bound, operand)
+            lanes = _lanes(bound, operand)
             taken.append(program.input(f"a_in_{operand.name}", _raw(bound, operand), lanes, first, step))
     results = program.record(_numpy_core(bound), taken)
-    for operand, result in zip(bound.registers_out, results, strict=True):
-        if operand.sort is d.Sort.SCALAR:
+    for operand, result in zip(bound.written, results, strict=True):
+        if operand.sort in _NUMBERS:
             program.put([f"a_out_{operand.name}[0] = {program.text(result, _raw(bound, operand))}"])
         else:
             kind = np.dtype(bool) if operand.lane_mask else _raw(bound, operand)
-            program.put(_lane_put(bound, operand, program.text(result, kind)), lanes)
+            program.put(_lane_put(bound, operand, program.text(result, kind)), _lanes(bound, operand))
     lines = program.lines()
     arrays = [_array(f"a_{n}", n, _raw(bound, _operand(bound, n)), buffer_bytes(bound, n)) for n in parameters(bound)]
     buffers = [
@@ -348,7 +352,7 @@ def _moves(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
             else:
                 body.append(f"    {where} = {seen_as(names[source], loop.unit)}[{affine(step, start)}]")
     governing = _governing(bound)
-    for operand in bound.registers_out if governing else ():
+    for operand in bound.written if governing else ():
         assert governing is not None
         lanes, size = seen_as(f"out_{operand.name}", _size(bound, operand)), _size(bound, operand)
         mask = f"{seen_as(f'in_{governing.name}', 1)}[{_index(bound, governing)}]"

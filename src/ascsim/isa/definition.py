@@ -28,10 +28,10 @@ from ascsim.diagnostics import Diagnostic, Place, Refused, Severity
 from ascsim.isa import rules as rule_language
 from ascsim.isa.rules import Rule
 from ascsim.machine.core import Core, Finding, Group, Touch
-from ascsim.machine.dtypes import DTYPES, DType
+from ascsim.machine.dtypes import DTYPES, DType, u64
 from ascsim.machine.operands import REGISTER_BYTES, GlobalTensor, MReg, Pointer, Region, Tile, VReg
 from ascsim.machine.trace import Kind, Mode
-from ascsim.machine.words import Pipe, Space
+from ascsim.machine.words import Kept, Pipe, Space
 from ascsim.profiles import NAMES as ALL_PROFILES
 from ascsim.profiles import Profile
 
@@ -63,13 +63,15 @@ class Sort(Enum):
     ENUM = "enumeration"
     COUNTS = "counts"
     """Four 16-bit counts that a call yields as one number of 64 bits; -1 where it leaves those of its caller alone."""
+    STATE = "core state"
 
 
 @dataclass(frozen=True)
 class Operand:
     """One operand. ``dtype`` is a type, the name of a type variable (``T``), or None for any.
 
-    ``space`` is where a pointer points; ``enum`` the enumeration of an ENUM operand; ``align`` the byte alignment that
+    ``space`` is where a pointer points; ``enum`` the enumeration of an ENUM operand; ``kept`` which word of the core a
+    STATE operand is, which no caller gives or gets; ``align`` the byte alignment that
     an address must have; ``lane_mask`` says that a mask register governs the lanes of that type variable; ``asm_name``
     is the name of its attribute in ``.pto`` text, where that is another; ``shares`` names the operand whose address it is
     to have too. ``element`` is (array, number) where C++ passes the operand as an element of an array of addresses, and
@@ -93,10 +95,18 @@ class Operand:
     element: tuple[str, int] | None = None
     if_bit: tuple[str, int] | None = None
     binds: bool = False
+    kept: Kept | None = None
 
     @property
     def is_input(self) -> bool:
         """True where a caller gives a value."""
+        return self.sort is not Sort.STATE and self.is_read
+
+    @property
+    def is_read(self) -> bool:
+        """True where the instruction takes a value."""
+        if self.sort is Sort.STATE:
+            return self.role is not Role.OUT
         return self.role is not Role.OUT or self.sort not in (Sort.VREG, Sort.MREG, Sort.COUNTS)
 
 
@@ -133,6 +143,11 @@ def Choice(name: str, enum: type, **more: Any) -> Operand:
 def LaneMask(name: str = "mask", of: str = "T") -> Operand:
     """A mask register that says which lanes of type ``of`` are active."""
     return Operand(name, Role.IN, Sort.MREG, lane_mask=of, doc="which lanes are active")
+
+
+def State(kept: Kept, role: Role) -> Operand:
+    """A 64-bit word that the core keeps between instructions."""
+    return Operand(kept.name.lower(), role, Sort.STATE, u64, kept=kept)
 
 
 @dataclass(frozen=True)
@@ -195,7 +210,7 @@ class Definition:
         self.doc = inspect.cleandoc(doc or "")
         self.cpp = cpp
         self.aliases = tuple(aliases)
-        self.cpp_order = tuple(cpp_order or (o.name for o in operands))
+        self.cpp_order = tuple(cpp_order or (o.name for o in operands if o.sort is not Sort.STATE))
         self.cpp_templates = tuple(cpp_templates)
         self.asm = tuple(asm)
         self.rules = tuple(rules)
@@ -542,6 +557,11 @@ class MemoryInstruction(Definition):
         return self.watch(core, self, args, touches) if self.watch else ()
 
 
+def _word(core: Core, kept: Kept) -> np.ndarray:
+    """The bytes of a word that the core keeps."""
+    return core.state.words.view(np.uint8)[8 * kept : 8 * kept + 8]
+
+
 def scalar_cell(value: Any, dtype: DType | None) -> np.ndarray:
     """A scalar as eight little-endian bytes: how a register wrapper receives it, from Python and from C++."""
     cell = np.zeros(8, np.uint8)
@@ -588,10 +608,10 @@ class RegisterInstruction(Definition):
 
     ``semantics`` takes the inputs in operand order (vector registers as lanes in the ``values`` representation, lane
     masks as uint8 lanes, mask registers as uint8[256], scalars as arrays of one element, enumerations as integers,
-    loaded bytes as lanes of their type), then ``extra(types)``, the constants of a variant. It returns the outputs in
-    operand order, scalars last: lanes; for a mask register with ``lane_mask`` one bool a lane; a store returns
-    ``(bytes, written)``, both uint8. ``float_semantics``, if given, stands in for it where the first type of a variant
-    is a float.
+    loaded bytes as lanes of their type, last words of the core as scalars), then ``extra(types)``, the constants of a
+    variant. It returns the outputs in operand order, scalars and then words of the core last: lanes; for a mask
+    register with ``lane_mask`` one bool a lane; a store returns ``(bytes, written)``, both uint8.
+    ``float_semantics``, if given, stands in for it where the first type of a variant is a float.
 
     ``masking`` says what inactive lanes of a result hold: ``zero``, ``merge`` (the old destination, which is then
     INOUT), or ``none`` (the semantics see to the mask themselves, or there is none). ``part`` is for types of two
@@ -636,9 +656,19 @@ class RegisterInstruction(Definition):
     @property
     def results(self) -> list[Operand]:
         """The operands that a call writes as registers or scalars, in the order of its results."""
+        return [o for o in self.written if o.sort is not Sort.STATE]
+
+    @property
+    def written(self) -> list[Operand]:
+        """The results and, last of all, the words of the core that change."""
         registers = [o for o in self.operands if o.sort is not Sort.POINTER]
         written = [o for o in registers if o.role in (Role.OUT, Role.INOUT)]
-        return sorted(written, key=lambda o: (o.sort is Sort.SCALAR, o.role is Role.INOUT))
+        return sorted(written, key=lambda o: (o.sort is Sort.STATE, o.sort is Sort.SCALAR, o.role is Role.INOUT))
+
+    @property
+    def read(self) -> list[Operand]:
+        """The inputs, and behind them the words of the core that it reads."""
+        return [*self.inputs, *(o for o in self.operands if o.sort is Sort.STATE and o.is_read)]
 
     def bind(self, **types: DType) -> BoundRegisterInstruction:
         """The instruction for one choice of its type variables.
@@ -717,9 +747,9 @@ class BoundRegisterInstruction:
         return of_floats if of_floats and first is not None and first.kind == "f" else self.definition.semantics
 
     @property
-    def registers_out(self) -> list[Operand]:
-        """See :attr:`RegisterInstruction.results`."""
-        return self.definition.results
+    def written(self) -> list[Operand]:
+        """See :attr:`RegisterInstruction.written`."""
+        return self.definition.written
 
     def dtype_of(self, operand: Operand) -> DType | None:
         """The element type of an operand in this variant."""
@@ -796,8 +826,10 @@ class BoundRegisterInstruction:
             self._write(core, args, touches)
         else:
             loaded = core.view(touches[0].region) if touches else None
-            for operand in self.registers_out:
-                if operand.sort is Sort.MREG:
+            for operand in self.written:
+                if operand.kept is not None:
+                    results.append(_word(core, operand.kept))
+                elif operand.sort is Sort.MREG:
                     results.append(MReg())
                 elif operand.sort is Sort.SCALAR:
                     results.append(np.zeros(8, np.uint8))
@@ -808,10 +840,12 @@ class BoundRegisterInstruction:
                     assert kind is not None
                     results.append(VReg(kind))
             buffers = [r if isinstance(r, np.ndarray) else r.data for r in results]
-            self.run(*buffers, *self._raw_inputs(args, loaded))
+            kept = [_word(core, o.kept).copy() for o in self.definition.read if o.kept is not None]
+            self.run(*buffers, *self._raw_inputs(args, loaded), *kept)
             results = [
                 scalar_of(r, self.dtype_of(o)) if isinstance(r, np.ndarray) else r
-                for o, r in zip(self.registers_out, results, strict=True)
+                for o, r in zip(self.written, results, strict=True)
+                if o.kept is None
             ]
         if self.definition.post_update:
             pointer: Pointer = args[touches[0].operand]

@@ -6,8 +6,9 @@ A :class:`Program` runs the array function once on stand-ins that note what is d
 the types that NumPy itself says the operation has, so integers wrap and floats round as they do in NumPy.
 
 What can be recorded: ufuncs, ``np.where``, ``astype``, ``view`` to a type of the same size, ``x_like`` constructors,
-slices, ``np.argmax``, and single elements, read or set. Sizes are known and data are not: a function that branches on
-data cannot be recorded. Constant arrays are tables, so ``np.arange(lanes)`` is the lane's number.
+slices, ``np.argmax``, ``np.cumsum``, ``np.bincount``, and elements, read or set, one or many. Sizes are known and data
+are not: a function that branches on data cannot be recorded. Constant arrays are tables, so ``np.arange(lanes)`` is the
+lane's number.
 """
 
 from __future__ import annotations
@@ -159,11 +160,13 @@ class Program:
         return Lanes(self, self.steps[-1])
 
     def element(self, values: Lanes, index: Any) -> Lanes:
-        """One lane, at a constant place or one that was worked out."""
+        """One lane, at a constant place or one that was worked out; or one for each of many places."""
         if not values.made.lanes:
             return values
         where = f"<{index.made.name}>" if isinstance(index, Lanes) else str(int(index) % values.size)
-        return self._add(values.made.at(where), values.dtype, 1, values.made)
+        return self._add(
+            values.made.at(where), values.dtype, index.size if isinstance(index, Lanes) else 1, values.made
+        )
 
     def slice(self, values: Lanes, index: slice) -> Lanes:
         """Lanes at even distances."""
@@ -174,12 +177,49 @@ class Program:
             return self.element(values, chosen[0])
         return self._add(values.made.at(affine(chosen.step, chosen.start)), values.dtype, len(chosen), values.made)
 
-    def set_element(self, values: Lanes, index: int, value: Any) -> None:
-        """Overwrite one lane."""
+    def set_elements(self, values: Lanes, index: Any, value: Any) -> None:
+        """Overwrite one lane, lanes at even distances, or those at places that were worked out, the last one wins."""
+        if isinstance(index, Lanes) and index.dtype.kind in "iu" and index.made.lanes:
+            place, times = self._lane_j(index), index.size
+        elif isinstance(index, slice):
+            chosen = range(*index.indices(values.size))
+            times = len(chosen) if len(chosen) > 1 else 0
+            place = affine(chosen.step, chosen.start, "j" if times else "0")
+        elif isinstance(index, int) and _size(value) == 1:
+            place, times = str(index % values.size), 0
+        else:
+            raise NotRecorded("the function sets lanes in a way that is not known")
+        self._overwrite(values, times, f"{values.made.at(place)} = {self._lane_j(value, values.dtype)}", index, value)
+
+    def cumsum(self, values: Lanes) -> Lanes:
+        """``np.cumsum`` of 64-bit integers, whose sums have their type."""
+        if values.dtype.kind not in "iu" or values.itemsize != 8:
+            raise NotRecorded("running sums are of 64-bit integers")
+        sums = values.copy()
+        self._overwrite(sums, sums.size - 1, f"{sums.made.at('(j + 1)')} += {sums.made.at('j')}")
+        return sums
+
+    def bincount(self, values: Lanes, weights: None, bins: int) -> Lanes:
+        """``np.bincount`` of numbers below ``bins``."""
+        counts = self.fill(0, np.dtype(np.int64), bins)
+        self._overwrite(counts, values.size, f"{counts.made.at(self._lane_j(values))} += 1", values)
+        return counts
+
+    def _lane_j(self, value: Any, dtype: np.dtype | None = None) -> str:
+        """Lane ``j`` of what has lanes, or the one number there is; as a ``dtype``."""
+        if not isinstance(value, Lanes):
+            array = np.asarray(value)
+            return self.text(value, dtype or array.dtype) if array.size == 1 else f"{self._name(array)}[j]"
+        lane = value.made.at("j") if value.made.lanes else f"<{value.made.name}>"
+        return lane if dtype in (None, value.dtype) else _cast(lane, dtype)
+
+    def _overwrite(self, values: Lanes, times: int, statement: str, *read: Any) -> None:
+        """Change lanes of an array that the function made: a statement for ``j`` from 0 on, so many times; 0: once."""
         if not values.made.lanes or values.made.array:
             raise NotRecorded("the function writes into its arguments")
-        line = f"{values.made.at(str(index % values.size))} = {self.text(value, values.dtype)}"
-        self.steps.append(Step(f"s{len(self.steps)}", [line], values.dtype, 0, (values.made,)))
+        lines = [f"for j in range({times}):", f"    {statement}"] if times else [statement]
+        whole = [v.made for v in read if isinstance(v, Lanes) and v.made.lanes]
+        self.steps.append(Step(f"s{len(self.steps)}", lines, values.dtype, 0, (values.made, *whole)))
         values.made.changed = True
 
     # Writing it out
@@ -267,14 +307,12 @@ class Lanes(np.lib.mixins.NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Lanes:
         if isinstance(index, slice):
             return self.program.slice(self, index)
-        if isinstance(index, int | np.integer) or (isinstance(index, Lanes) and index.size == 1):
+        if isinstance(index, int | np.integer) or (isinstance(index, Lanes) and index.dtype.kind in "iu"):
             return self.program.element(self, index)
         raise NotRecorded("the function picks lanes in a way that is not known")
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if not isinstance(index, int) or _size(value) != 1:
-            raise NotRecorded("the function sets more than one lane at once")
-        self.program.set_element(self, index, value)
+        self.program.set_elements(self, index, value)
 
     def copy(self) -> Lanes:
         """See ``ndarray.copy``."""
@@ -307,6 +345,8 @@ class Lanes(np.lib.mixins.NDArrayOperatorsMixin):
 _FUNCTIONS: dict[Any, Callable[..., Lanes]] = {
     np.where: Program.where,
     np.argmax: Program.argmax,
+    np.bincount: Program.bincount,
+    np.cumsum: Program.cumsum,
     np.zeros_like: lambda program, like: program.fill(0, like.dtype, like.size),
     np.ones_like: lambda program, like: program.fill(1, like.dtype, like.size),
     np.full_like: lambda program, like, value: program.fill(value, like.dtype, like.size),

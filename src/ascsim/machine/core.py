@@ -7,7 +7,7 @@ trace; semantics. An instruction is anything with the :class:`Instruction` proto
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from ascsim.machine.dtypes import DType
 from ascsim.machine.groups import Group, Step, Touch
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
 from ascsim.machine.trace import ACCESS, Kind, Sink, pack_access, pack_row, pack_shape
-from ascsim.machine.words import Pipe, Space
+from ascsim.machine.words import Kept, Pipe, Space
 from ascsim.profiles import Profile
 
 SCRATCH = -1
@@ -136,22 +136,43 @@ class Memory:
 ALL_ONES = (1 << 64) - 1
 
 
-@dataclass
+def _words_at_start() -> np.ndarray:
+    words = np.zeros(len(Kept), np.uint64)
+    words[[Kept.MASK_LOW, Kept.MASK_HIGH]] = ALL_ONES
+    return words
+
+
+@dataclass(eq=False)
 class CoreState:
     """What instructions of a core share beside memory.
 
-    ``mask`` holds the vector mask's high and low words: in normal mode one bit a lane of a repeat, in counter mode the
-    low word is how many elements the whole call works on. ``pad`` are the bits that padding copies fill with. The loop
-    registers of the A5's copies are (inner size, outer size, inner source and destination stride, outer ones).
-    ``merged`` is VMS4_SR: how many pairs the last merge took of each of its four lists.
+    ``words`` are those that compiled instructions read and write (:class:`Kept`). ``mask`` holds the vector mask's
+    high and low words: in normal mode one bit a lane of a repeat, in counter mode the low word is how many elements
+    the whole call works on. ``pad`` are the bits that padding copies fill with. The loop registers of the A5's copies
+    are (inner size, outer size, inner source and destination stride, outer ones). ``merged`` is VMS4_SR: how
+    many pairs the last merge took of each of its four lists.
     """
 
-    mask: tuple[int, int] = (ALL_ONES, ALL_ONES)
     counter_mode: bool = False
     pad: int = 0
     merged: tuple[int, int, int, int] = (0, 0, 0, 0)
     gm2ub_loops: tuple[int, int, int, int, int, int] = (1, 1, 0, 0, 0, 0)
     ub2gm_loops: tuple[int, int, int, int, int, int] = (1, 1, 0, 0, 0, 0)
+    words: np.ndarray = field(default_factory=_words_at_start)
+
+    @property
+    def mask(self) -> tuple[int, int]:
+        """The vector mask: its high word and its low one."""
+        return int(self.words[Kept.MASK_HIGH]), int(self.words[Kept.MASK_LOW])
+
+    @mask.setter
+    def mask(self, words: tuple[int, int]) -> None:
+        self.words[Kept.MASK_HIGH], self.words[Kept.MASK_LOW] = words
+
+    def share(self, words: np.ndarray) -> None:
+        """Keep the words in this array from now on."""
+        words[:] = self.words
+        self.words = words
 
 
 class Core:

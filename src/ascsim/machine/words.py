@@ -36,6 +36,16 @@ class Pipe(IntEnum):
     FIX = 10
 
 
+class Kept(IntEnum):
+    """The 64-bit words that a core keeps for its instructions, by their place; C++ kernels share them (abi.h)."""
+
+    SQUEEZED = 0
+    """The AR register: how many bytes squeezes have kept since it was cleared."""
+    MASK_LOW = 1
+    """The vector mask of lanes 0 to 63."""
+    MASK_HIGH = 2
+
+
 class BLayout(IntEnum):
     """Order of the boxes (or, without boxes, of the elements) of a tile."""
 

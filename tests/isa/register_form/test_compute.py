@@ -276,6 +276,20 @@ def test_select_takes_the_types_of_its_page() -> None:
     assert types_of("asc_select") == {*ARITHMETIC, "f8e4m3", "hif8", "f8e5m2"}
 
 
+@settings(deadline=None, max_examples=60)
+@given(st.sampled_from(("lt", "le", "gt", "ge", "eq", "ne")), st.sampled_from(ARITHMETIC), seeds)
+def test_comparison_with_a_number_is_comparison_with_a_register_of_it(name: str, kind: str, seed: int) -> None:
+    source, mask = register(kind, seed), random_mask(seed)
+    number = source.lanes[seed % source.lanes.size]
+    every = VReg(DTYPES[kind], np.full(source.lanes.size, number).view(np.uint8))
+    if (name, kind) == ("ne", "bf16"):  # only with a number
+        expected = (issue("asc_eq", source, every, mask).data ^ 1) & mask.data & (np.arange(256) % 2 == 0)
+    else:
+        expected = issue(f"asc_{name}", source, every, mask).data
+    given_ = float(number) if DTYPES[kind].kind == "f" else int(number)
+    np.testing.assert_array_equal(issue(f"asc_{name}_scalar", source, given_, mask).data, expected)
+
+
 # Reduction
 
 REDUCED = ("i16", "i32", "u16", "u32", "f16", "f32")
@@ -327,6 +341,51 @@ def test_no_active_lane_gives_the_types_limit_and_lane_0(kind: str, lowest: int,
         result = bits(issue(f"asc_reduce_{name}", register(kind, 1), MReg()))
         assert result[0] == limit
         assert not result[1:].any()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.sampled_from(("max", "min")), st.sampled_from(REDUCED), seeds)
+def test_reductions_of_blocks_are_those_of_their_lanes_alone(name: str, kind: str, seed: int) -> None:
+    source, mask = register(kind, seed), random_mask(seed)
+    mask.data[64:96] = 0  # a block without an active lane
+    result = bits(issue(f"asc_reduce_{name}_datablock", source, mask))
+    for block in range(8):
+        alone = MReg(np.where(np.arange(256) // 32 == block, mask.data, 0).astype(np.uint8))
+        assert int(result[block]) == reduced(name, source, alone)[0]
+    assert not result[8:].any()
+
+
+@pytest.mark.parametrize("name", ("reduce_sum", "reduce_sum_datablock"))
+@pytest.mark.parametrize(("target", "kind"), [("i32", "i16"), ("i32", "i32"), ("u32", "u16"), ("u32", "u32")])
+def test_sums_of_integers_wrap_in_32_bits(name: str, target: str, kind: str) -> None:
+    source, mask = register(kind, 5), random_mask(5)
+    lanes = np.where(lanes_of(mask, kind), source.lanes, 0).astype(object)
+    groups = lanes.reshape(8 if name.endswith("block") else 1, -1).sum(axis=1)
+    result = bits(issue(f"asc_{name}", source, mask, result=target))
+    assert result.tolist() == [*(int(x) % 2**32 for x in groups), *[0] * (64 - len(groups))]
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.sampled_from(("reduce_sum", "reduce_sum_datablock", "pair_reduce_sum")), st.sampled_from(("f16", "f32")), seeds
+)
+def test_sums_of_floats_are_made_pair_by_pair(name: str, kind: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    source = VReg(DTYPES[kind], rng.normal(0, 100, 256 // DTYPES[kind].size).astype(DTYPES[kind].numpy).view(np.uint8))
+    mask = random_mask(seed)
+    sums = [np.float32(x) if on else np.float32(0) for x, on in zip(source.lanes, lanes_of(mask, kind), strict=True)]
+    wanted = {"reduce_sum": 1, "reduce_sum_datablock": 8, "pair_reduce_sum": len(sums) // 2}[name]
+    while len(sums) > wanted:
+        sums = [a + b for a, b in zip(sums[::2], sums[1::2], strict=True)]
+    result = issue(f"asc_{name}", source, mask)
+    np.testing.assert_array_equal(result.lanes[:wanted], np.array(sums).astype(DTYPES[kind].numpy))
+    assert not result.data[wanted * DTYPES[kind].size :].any()
+
+
+def test_the_sum_of_no_lane_is_plus_zero() -> None:
+    negative = VReg(DTYPES["f32"], np.full(64, -0.0, np.float32).view(np.uint8))
+    for name in ("asc_reduce_sum", "asc_reduce_sum_datablock", "asc_pair_reduce_sum"):
+        assert not issue(name, negative, MReg()).data.any()
 
 
 def test_the_first_nan_beats_all_and_plus_zero_beats_minus_zero() -> None:

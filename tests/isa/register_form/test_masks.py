@@ -106,3 +106,13 @@ def test_masks_touch_no_memory() -> None:
     bench.issue("asc_create_mask_b8", Pattern.PAT_ALL)
     bench.issue("asc_update_mask_b8", 7)
     assert bench.trace().rows["n_access"].tolist() == [0, 0]
+
+
+def test_the_cores_vector_mask_as_a_mask_register() -> None:
+    bench = Bench("a5")
+    assert bench.issue("asc_get_mask_spr_b32").data.all()
+    bench.core.state.mask = (0x8000000000000001, 0x0000000000000006)
+    wide = bench.issue("asc_get_mask_spr_b32").data.reshape(64, 4)
+    assert np.flatnonzero(wide.all(axis=1)).tolist() == np.flatnonzero(wide.any(axis=1)).tolist() == [1, 2]
+    narrow = bench.issue("asc_get_mask_spr_b16").data.reshape(128, 2)
+    assert np.flatnonzero(narrow.all(axis=1)).tolist() == np.flatnonzero(narrow.any(axis=1)).tolist() == [1, 2, 64, 127]

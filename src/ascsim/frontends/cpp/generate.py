@@ -405,7 +405,9 @@ def _register_function(bound: d.BoundRegisterInstruction, name: str, selection: 
     for parameter in wrapper_parameters(bound)[2 if stores else 0 :]:
         way, _, bare = parameter.partition("_")
         operand = by_name[bare]
-        if operand.sort in (d.Sort.VREG, d.Sort.MREG):
+        if operand.kept is not None:
+            arguments.append(f"::ascsim::Kept{way.capitalize()}{{{operand.kept.value}}}")
+        elif operand.sort in (d.Sort.VREG, d.Sort.MREG):
             arguments.append(f"::ascsim::reg({bare})")
         elif operand.sort is d.Sort.POINTER:
             arguments.append(_address(bare, "" if moves_pointer else distance))
@@ -415,7 +417,7 @@ def _register_function(bound: d.BoundRegisterInstruction, name: str, selection: 
             arguments.append(f"::ascsim::cell({bare})")
         else:
             arguments.append(f"::ascsim::cell({_default(bound, operand)})")
-    outs = 2 if stores else len(bound.registers_out)
+    outs = 2 if stores else len(bound.written)
     first = next(iter(bound.types.values()), None)
     what = f"::ascsim::Register<{definition.number}, {bound.index}, {outs}, {first.code if first else 0}>"
     if memory is None:

@@ -38,7 +38,7 @@ from ascsim.machine.core import GUARD, Core, Machine, Memory
 from ascsim.machine.dtypes import BY_CODE, DType
 from ascsim.machine.operands import CUSTOM_PAD, NO_ADDRESS, GlobalTensor, Pointer, Tile
 from ascsim.machine.trace import SITE_PC, Kind, pack_row
-from ascsim.machine.words import BLayout, SLayout, Space
+from ascsim.machine.words import BLayout, Kept, SLayout, Space
 from ascsim.profiles import Profile
 
 for _code, _severity, _title, _text in (
@@ -106,6 +106,7 @@ class NativeCore(ctypes.Structure):
         ("subblock", ctypes.c_uint32),
         ("subblocks", ctypes.c_uint32),
         ("dynamic_ub", ctypes.c_uint64),
+        ("kept", ctypes.c_uint64 * len(Kept)),
     )
 
 
@@ -137,7 +138,7 @@ class NativeModule(ctypes.Structure):
     )
 
 
-for _kind, _size in ((NativeCore, 160), (NativeCall, 1808), (NativeModule, 1048)):
+for _kind, _size in ((NativeCore, 184), (NativeCall, 1808), (NativeModule, 1048)):
     assert ctypes.sizeof(_kind) == _size, "as runtime.cpp asserts"
 
 _U32, _U64, _I32, _I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int64
@@ -648,6 +649,7 @@ class Host:
         self._stopped = False
         self._core = BlockCore(self.machine, index, block, side, subblock, self._buffers)
         native.core, native.block, native.subblock = index, block, subblock
+        self._core.state.share(np.ctypeslib.as_array(native.kept))
         native.in_vector_function = 0
         native.side = 1 if side == "aiv" else 2
         sink.append(pack_row(index, 0, Kind.LAUNCH_BEGIN, 0, 0, 0, -1, number, pc, 0, SITE_PC, 0, 0), b"")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ascsim.isa.definition import Asm, In, LaneMask, Operand, Out, Role, Scalar, Sort, register_instruction, types_of
 from ascsim.isa.semantics import arithmetic, order, reduce
-from ascsim.machine.dtypes import DType
+from ascsim.machine.dtypes import DTYPES, DType
 from ascsim.machine.operands import REGISTER_BYTES
 
 _ARITHMETIC = types_of("u8", "i8", "u16", "i16", "f16", "bf16", "u32", "i32", "f32")
@@ -115,6 +115,14 @@ for _name, _said, _function in _COMPARISONS:
         assumed=(_NAN, "The bits that 16- and 32-bit lanes do not look at become 0."),
         sources=(f"asc-devkit C-API reg/compare_and_select/asc_{_name}", "pto-isa docs/isa vcmp"),
     )(_function)  # fmt: skip
+    register_instruction(
+        f"vcmps_{_name}", cpp=f"asc_{_name}_scalar", masking="zero", values="widen", native="loops",
+        operands=(Operand("dst", Role.OUT, Sort.MREG, lane_mask="T"), _SRC, Scalar("value", "T"), _MASK),
+        variants=_ARITHMETIC, asm=(Asm("vcmps", (("", _name),)),),
+        doc=f"Set dst where a lane of src is {_said} a number. Inactive lanes become 0. -0 equals +0.",
+        assumed=("The bits that 16- and 32-bit lanes do not look at become 0.",),
+        sources=(f"asc-devkit C-API reg/compare_and_select/asc_{_name}_scalar", "pto-isa docs/isa vcmps"),
+    )(_function)  # fmt: skip
 
 
 # Selection
@@ -150,6 +158,9 @@ _REDUCTIONS: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
     ("max", "largest", "lowest value (-infinity of floats)", reduce.reduce_max),
     ("min", "smallest", "highest value (infinity of floats)", reduce.reduce_min),
 )
+_IN_BLOCKS = {"max": reduce.max_of_groups, "min": reduce.min_of_groups}
+_BLOCK = 32
+"""Bytes of a block."""
 
 for _name, _said, _empty, _function in _REDUCTIONS:
     register_instruction(
@@ -168,3 +179,59 @@ for _name, _said, _empty, _function in _REDUCTIONS:
         ),
         sources=(f"asc-devkit C-API reg/reduce_compute/asc_reduce_{_name}", f"pto-isa docs/isa vc{_name}"),
     )(_function)  # fmt: skip
+    register_instruction(
+        f"vcg{_name}", cpp=f"asc_reduce_{_name}_datablock", operands=(_DST, _SRC, _MASK), native="loops",
+        variants=types_of("i16", "i32", "u16", "u32", "f16", "f32"),
+        extra=lambda types: (_ORDERS.get(types["T"].name, order.SIGNED), _BLOCK // types["T"].size),
+        doc=f"""The {_said} active lane of each of the eight blocks of 32 bytes, to lanes 0 to 7 of dst.
+
+        The other lanes become 0. A block without an active lane gives the type's {_empty}.
+        """,
+        notes=("PTO's page leaves each result in the first lane of its block, and has zeros for an empty one.",),
+        assumed=("A NaN beats all, as in the reduction of a whole register; of several, the first.",),
+        sources=(f"asc-devkit C-API reg/reduce_compute/asc_reduce_{_name}_datablock", f"pto-isa docs/isa vcg{_name}"),
+    )(_IN_BLOCKS[_name])  # fmt: skip
+
+_SUMS: tuple[dict[str, DType], ...] = tuple(
+    {"T": DTYPES[t], "S": DTYPES[s]}
+    for t, s in (("i32", "i16"), ("i32", "i32"), ("u32", "u16"), ("u32", "u32"), ("f16", "f16"), ("f32", "f32"))
+)
+
+
+def sum_groups(values: np.ndarray, active: np.ndarray, group: int, lanes: int) -> np.ndarray:
+    """The sums of every ``group`` lanes; of 16-bit integers in 32 bits; one NaN is as good as another."""
+    if values.itemsize == 2:
+        values = values.astype(np.dtype(f"{values.dtype.kind}4"))
+    sums = reduce.sum_groups(values, active, group, lanes)
+    return np.where(sums != sums, np.float32(np.nan), sums) if sums.dtype.kind == "f" else sums
+
+
+def _define_sum(name: str, cpp: str, bytes_of_group: int, doc: str, notes: tuple[str, ...]) -> None:
+    in_pairs = not bytes_of_group
+    register_instruction(
+        name, cpp=cpp, operands=(_DST, In("src", Sort.VREG, "S"), LaneMask(of="S")), values="widen", native="loops",
+        variants=tuple(v for v in _SUMS if not in_pairs or v["T"].kind == "f"),
+        extra=lambda types: (2 if in_pairs else bytes_of_group // types["S"].size, *_lanes(types)),
+        doc=f"{doc} The other lanes become 0. An inactive lane counts as 0.", notes=notes,
+        assumed=(
+            "Half lanes are added in float32 and the sum is rounded once.", "The sums of integers wrap.",
+            "A NaN is the quiet one without a sign.",
+        ),
+        sources=(f"asc-devkit C-API reg/reduce_compute/{cpp}", f"pto-isa docs/isa {name}"),
+    )(sum_groups)  # fmt: skip
+
+
+_define_sum(
+    "vcadd", "asc_reduce_sum", REGISTER_BYTES,
+    "The sum of all active lanes to lane 0 of dst: neighbours first, then their sums, and so on. 16-bit integers are "
+    "added in 32 bits.", (),
+)  # fmt: skip
+_define_sum(
+    "vcgadd", "asc_reduce_sum_datablock", _BLOCK,
+    "The sums of the active lanes of each of the eight blocks of 32 bytes, to lanes 0 to 7 of dst. 16-bit integers are "
+    "added in 32 bits.", ("PTO's page leaves each sum in the first lane of its block.",),
+)  # fmt: skip
+_define_sum(
+    "vcpadd", "asc_pair_reduce_sum", 0, "The sums of every two neighbouring lanes, to the lower half of dst.",
+    ("PTO's page has sums of all lanes so far.",),
+)  # fmt: skip

@@ -1,14 +1,15 @@
-"""Making masks: from a pattern (``pset``), from a count of elements (``plt``)."""
+"""Making masks: from a pattern (``pset``), from a count of elements (``plt``), from the core's vector mask."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ascsim.isa.definition import Asm, Choice, InOut, Operand, Out, Role, Sort, register_instruction
+from ascsim.isa.definition import Asm, Choice, InOut, Operand, Out, Role, Sort, State, register_instruction
 from ascsim.isa.register_form.words import Pattern, member
 from ascsim.isa.semantics.masks import pattern_mask
 from ascsim.machine.dtypes import DTYPES, u32
 from ascsim.machine.operands import REGISTER_BYTES
+from ascsim.machine.words import Kept
 
 _UNUSED_BITS = "The bits that 16- and 32-bit lanes do not look at are 0; no source says what they are."
 
@@ -55,3 +56,21 @@ for _bits in (8, 16, 32):
         assumed=(_UNUSED_BITS,),
         sources=("asc-devkit C-API reg/reg_data_types/asc_update_mask", f"pto-isa docs/isa plt-b{_bits}"),
     )(next_mask)  # fmt: skip
+
+
+def spread(low: np.ndarray, high: np.ndarray, copies: int) -> np.ndarray:
+    """The bits of two words, each so often, as a mask register."""
+    lane = np.arange(REGISTER_BYTES) // copies
+    by = (lane % 64).astype(np.uint64)
+    return np.where(lane < 64, low >> by, high >> by) & np.uint64(1)
+
+
+for _bits in (16, 32):
+    register_instruction(
+        f"movp_b{_bits}", cpp=f"asc_get_mask_spr_b{_bits}", aliases=(f"movp_b{_bits}",), returns="mask", asm=(),
+        operands=(Out("mask", Sort.MREG), State(Kept.MASK_LOW, Role.IN), State(Kept.MASK_HIGH, Role.IN)),
+        cpp_order=(), extra=lambda types, copies=_bits // 8: (copies,),
+        doc=f"""The core's vector mask as a mask for {_bits}-bit lanes: each of its {REGISTER_BYTES * 8 // _bits} bits
+        {_bits // 8} times.""",
+        sources=("asc-devkit C-API reg/reg_data_types/asc_get_mask_spr",),
+    )(spread)  # fmt: skip

@@ -184,6 +184,33 @@ def greater_equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a >= b
 
 
+def shift_lanes_left(a: np.ndarray, count: np.ndarray, signed: bool) -> np.ndarray:
+    """``a << count``; 0 where the count is not below the width. Both are raw unsigned bits.
+
+    A signed integer keeps its sign: only the bits below it move (asc_shiftleft.md, with examples). Assumed: a count
+    that equals the width, or is negative, counts as too large; the page says that of larger ones only.
+    """
+    width = 8 * a.itemsize
+    moved = (a.astype(np.uint64) << np.where(count < width, count, 0).astype(np.uint64)).astype(a.dtype)
+    if signed:
+        sign = a.dtype.type(1 << (width - 1))
+        moved = (moved & ~sign) | (a & sign)
+    return np.where(count < width, moved, a.dtype.type(0))
+
+
+def shift_lanes_right(a: np.ndarray, count: np.ndarray, signed: bool) -> np.ndarray:
+    """``a >> count``, filled up with the sign of a signed integer; 0 or -1 where the count is not below the width.
+
+    Both are raw unsigned bits. Source: asc_shiftright.md. Assumed of equal and negative counts: as in
+    :func:`shift_lanes_left`.
+    """
+    width = 8 * a.itemsize
+    wide = a.astype(np.int64)
+    if signed:
+        wide = (wide ^ (1 << (width - 1))) - (1 << (width - 1))
+    return (wide >> np.where(count < width, count, width).astype(np.int64)).astype(a.dtype)
+
+
 def select(mask: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """``a`` where ``mask`` (0/1) is 1, else ``b``: raw unsigned bits, which keep every NaN and zero as it is."""
     return b ^ ((a ^ b) * mask)  # no branch, so that arrays and scalars share it

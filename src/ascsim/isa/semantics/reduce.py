@@ -55,14 +55,56 @@ def reduce_sum(values: np.ndarray, active: np.ndarray) -> np.ndarray:
 
     Neighbours are added, then neighbouring sums, and so on; an inactive lane counts as 0 (asc_reduce_sum.md).
     ``values`` is a register's lanes, a power of two of them: float32, or an integer type that holds the sum (a chip
-    adds 16-bit integers in 32). Assumed for half, whose steps no source describes: added in float32, rounded once by
-    the caller.
+    adds 16-bit integers in 32). Assumed for half,
+    whose steps no source describes: added in float32, rounded once by the caller.
+    """
+    return sum_groups(values, active, values.size, values.size)
+
+
+def sum_groups(values: np.ndarray, active: np.ndarray, group: int, lanes: int) -> np.ndarray:
+    """The sums of every ``group`` lanes, from lane 0 on; the other of ``lanes`` lanes (at most as many as there are) are 0.
+
+    They are made as in :func:`reduce_sum`.
+
+    Sources: asc_reduce_sum_datablock.md, asc_pair_reduce_sum.md.
     """
     sums = np.where(active != 0, values, np.zeros_like(values))
-    while sums.size > 1:
+    result = np.zeros_like(values[:lanes])
+    while group > 1:
         sums = sums[0::2] + sums[1::2]
-    result = np.zeros_like(values)
-    result[0] = sums[0]
+        group //= 2
+    result[: sums.size] = sums
+    return result
+
+
+def max_of_groups(bits: np.ndarray, active: np.ndarray, order: int, group: int) -> np.ndarray:
+    """The largest active lane of every ``group``, from lane 0 on; the other lanes are 0.
+
+    Arguments, NaN and groups without an active lane are as in :func:`reduce_max`. Source:
+    asc_reduce_max_datablock.md; of NaN, on which it is silent, assumed.
+    """
+    score = rank(bits, order).astype(np.uint64) + np.uint64(1)
+    return _winners(bits, active, score, _lowest(bits.itemsize, order), is_nan(bits, order), group)
+
+
+def min_of_groups(bits: np.ndarray, active: np.ndarray, order: int, group: int) -> np.ndarray:
+    """As :func:`max_of_groups` for the smallest."""
+    score = np.uint64(1 << 32) - rank(bits, order).astype(np.uint64)
+    return _winners(bits, active, score, _highest(bits.itemsize, order), is_nan(bits, order), group)
+
+
+def _winners(
+    bits: np.ndarray, active: np.ndarray, score: np.ndarray, empty: int, nan: np.ndarray, group: int
+) -> np.ndarray:
+    score = np.where(active != 0, np.where(nan, np.uint64(1 << 33), score), np.uint64(0))
+    best = np.where(active != 0, bits, bits.dtype.type(empty))
+    while group > 1:
+        right = score[1::2] > score[0::2]
+        best = np.where(right, best[1::2], best[0::2])
+        score = np.where(right, score[1::2], score[0::2])
+        group //= 2
+    result = np.zeros_like(bits)
+    result[: best.size] = best
     return result
 
 

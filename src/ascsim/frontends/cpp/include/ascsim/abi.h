@@ -57,7 +57,9 @@ void ascsim_trace_grow(void);
 
 // The core that is running; `side` is 0 host, 1 AIV, 2 AIC. `subblock` counts the AIV cores of one AIC core (mixed kernels);
 // `dynamic_ub` is the launch's second argument, bytes. Buffers are `capacity` bytes and a guard of ASCSIM_GUARD.
+// `kept` are the words that instructions share, by the numbers of Kept (machine/words.py).
 #define ASCSIM_GUARD 65536
+#define ASCSIM_KEPT 3
 typedef struct AscsimCore {
     uint16_t core;
     uint8_t side, in_vector_function;
@@ -66,6 +68,7 @@ typedef struct AscsimCore {
     uint64_t capacity[8];
     uint32_t subblock, subblocks;
     uint64_t dynamic_ub;
+    uint64_t kept[ASCSIM_KEPT];
 } AscsimCore;
 extern AscsimCore ascsim_core;
 

@@ -275,6 +275,15 @@ ASCSIM_INLINE void* reg(const Value& value)
     return const_cast<Value*>(&value);
 }
 
+// A word that the core keeps, by its number: to be read, to be written. Only functions that are QUIET look it up.
+struct KeptIn {
+    unsigned number;
+};
+
+struct KeptOut {
+    unsigned number;
+};
+
 // What a register instruction is, for the templates below: its numbers, how many registers it writes, its element type.
 template <unsigned Number, unsigned Variant, unsigned Outs = 0, unsigned Dtype = 0>
 struct Register {
@@ -326,6 +335,16 @@ struct Arguments {
     ASCSIM_INLINE void set(const Cell& number)
     {
         pointers[Index] = const_cast<uint64_t*>(&number.bits);
+    }
+    template <unsigned Index>
+    ASCSIM_INLINE void set(KeptOut word)
+    {
+        pointers[Index] = &ascsim_core.kept[word.number];
+    }
+    template <unsigned Index>
+    ASCSIM_INLINE void set(KeptIn word)
+    {
+        pointers[Index] = std::memcpy(copies[Index - Outs].bytes, &ascsim_core.kept[word.number], sizeof(uint64_t));
     }
 };
 
