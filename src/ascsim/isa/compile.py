@@ -69,8 +69,12 @@ def _written_names(bound: d.BoundRegisterInstruction) -> list[str]:
 
 
 def _inputs(bound: d.BoundRegisterInstruction) -> list[d.Operand]:
-    offset = bound.memory.offset if bound.memory else ""
-    return [o for o in bound.definition.read if o.name != offset and not (_stores(bound) and o.sort is d.Sort.POINTER)]
+    elsewhere = (bound.memory.offset, *bound.memory.apart) if bound.memory else ()
+    return [
+        o
+        for o in bound.definition.read
+        if o.name not in elsewhere and not (_stores(bound) and o.sort is d.Sort.POINTER)
+    ]
 
 
 def _governing(bound: d.BoundRegisterInstruction) -> d.Operand | None:

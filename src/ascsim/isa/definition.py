@@ -580,12 +580,50 @@ def scalar_of(cell: np.ndarray, dtype: DType | None) -> Any:
 
 
 @dataclass(frozen=True)
+class Parts:
+    """An access in ``count`` parts of ``nbytes`` bytes that lie apart.
+
+    Part ``k`` lies ``scale`` bytes times a number after the address: lane ``k`` of the vector register ``index`` (lanes of
+    ``lane`` bytes), or ``k`` times the scalar ``stride``. It takes part where any of ``asked`` entries of ``mask``, of
+    every ``step``-th one from entry ``k * span`` on, is set; without a mask all parts do. A part of a load that takes no
+    part reads as zeros. ``align`` is what the place of each part must be aligned to, beside that of the address.
+    """
+
+    nbytes: int
+    count: int
+    scale: int
+    index: str = ""
+    lane: int = 0
+    stride: str = ""
+    mask: str = ""
+    span: int = 1
+    step: int = 1
+    asked: int = 1
+    align: int = 1
+
+    def active(self, mask: np.ndarray | None) -> np.ndarray:
+        """Which parts take part, from the entries of the mask register."""
+        if mask is None:
+            return np.ones(self.count, bool)
+        entries = np.arange(self.count)[:, None] * self.span + np.arange(self.asked) * self.step
+        return mask[entries].any(axis=1)
+
+    def distances(self, number: Any) -> list[int]:
+        """How far after the address each part lies, from the bytes of the index register or from the stride."""
+        if not self.index:
+            return [k * int(number) * self.scale for k in range(self.count)]
+        lanes = number.view(f"u{self.lane}")[: self.count]
+        return [int(lane) * self.scale for lane in lanes]
+
+
+@dataclass(frozen=True)
 class Access:
     """The memory side of a register load or store: ``nbytes`` bytes (a store's: at most), aligned to ``align``, at the
     pointer ``operand``.
 
     ``offset`` names the scalar operand, if there is one, by which the address lies further on, in units of ``unit``
     bytes; with a definition's ``post_update`` the access is at the pointer itself, which then moves by as much.
+    ``parts`` says how the bytes lie where that is not one after the other.
     """
 
     operand: str
@@ -593,6 +631,12 @@ class Access:
     align: int
     offset: str = ""
     unit: int = 1
+    parts: Parts | None = None
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The operands that only say where the parts lie: the semantics do not see them."""
+        return tuple(name for name in (self.parts.index, self.parts.stride) if name) if self.parts else ()
 
 
 class Load(Access):
@@ -618,7 +662,7 @@ class RegisterInstruction(Definition):
     widths: of the narrower one, the lanes number ``part``, ``part + ratio``, ... take part (PART_EVEN is 0), and others
     become 0. ``memory`` maps a variant to its :class:`Load` or :class:`Store`, or is None. ``returns`` names the
     written register that the C++ function returns; the others it takes by reference. ``cpp_lacks`` are variants for
-    which the C++ library has no overload.
+    which the C++ library has no overload, ``cpp_others`` argument lists that it takes beside ``cpp_order``.
 
     ``native`` says how the compiled form comes about (see isa/compile.py): ``loops`` (what the semantics do is recorded
     and written as loops), ``moves`` (they only move data), or ``table`` (their input is one enumeration).
@@ -632,6 +676,7 @@ class RegisterInstruction(Definition):
         post_update: bool = False, returns: str = "", native: str = "loops", part: int | None = None,
         extra: Callable[[dict[str, DType]], tuple[Any, ...]] | None = None,
         float_semantics: Callable[..., Any] | None = None, cpp_lacks: Sequence[dict[str, DType]] = (),
+        cpp_others: Sequence[tuple[str, ...]] = (),
         rules: Sequence[Rule] = (), **record: Any,
     ) -> None:  # fmt: skip
         pointers = [o for o in record["operands"] if o.sort is Sort.POINTER]
@@ -649,9 +694,11 @@ class RegisterInstruction(Definition):
         self.extra = extra
         self.float_semantics = float_semantics
         self.cpp_lacks = tuple(cpp_lacks)
+        self.cpp_others = tuple(cpp_others)
         self._bound: dict[tuple, BoundRegisterInstruction] = {}
-        elsewhere = {o.dtype for o in self.operands if o.sort is not Sort.POINTER}
-        self.pointer_types = {o.dtype for o in pointers} - elsewhere - {o.lane_mask for o in self.operands}
+        # A mask register has no type: any pointer will do, if there is no other register.
+        typed = any(o.sort is Sort.VREG for o in self.operands)
+        self.pointer_types = set() if typed else {o.dtype for o in pointers} - {o.lane_mask for o in self.operands}
 
     @property
     def results(self) -> list[Operand]:
@@ -685,6 +732,14 @@ class RegisterInstruction(Definition):
                 raise self._refusal("L002", f"{self.title} does not exist for {asked}", f"It takes {known}.")
             found = self._bound[key] = BoundRegisterInstruction(self, types, self.variants.index(types))
         return found
+
+    def takes(self, args: Sequence[Any]) -> bool:
+        """Whether there is a variant for the types of these arguments."""
+        typed = [(o, v.dtype) for o, v in zip(self.inputs, args, strict=False) if isinstance(v, (VReg, Pointer))]
+        of_variables = [
+            (o.dtype, kind) for o, kind in typed if isinstance(o.dtype, str) and o.dtype not in self.pointer_types
+        ]
+        return any(all(variant[name] is kind for name, kind in of_variables) for variant in self.variants)
 
     def infer(self, args: Sequence[Any], result: DType | None = None) -> BoundRegisterInstruction:
         """The instruction for the types of these arguments; ``result`` decides what they leave open.
@@ -735,6 +790,7 @@ class BoundRegisterInstruction:
         self.constants = definition.extra(types) if definition.extra else ()
         self._run: Callable[..., None] | None = None
         self._stored: tuple[Sequence[Any], np.ndarray, np.ndarray] | None = None
+        self._runs: list[tuple[int, int, int]] = []
 
     def __repr__(self) -> str:
         return f"<{self.name} {', '.join(t.name for t in self.types.values())}>"
@@ -786,19 +842,58 @@ class BoundRegisterInstruction:
         number = self.definition._index[self.memory.operand]
         pointer: Pointer = args[number]
         start = pointer.offset if self.definition.post_update else pointer.offset + self._distance(args)
-        align = self.memory.align.bit_length() - 1
-        byte = np.dtype(np.uint8)
-        if not isinstance(self.memory, Store):
-            return [Touch(number, Mode.READ, Region(pointer.space, start, self.memory.nbytes, (), byte), align)]
-        data, written = np.zeros(self.memory.nbytes, np.uint8), np.zeros(self.memory.nbytes, np.uint8)
-        self.run(data, written, *self._raw_inputs(args, None))
-        self._stored = (args, data, written)
-        length = int(np.flatnonzero(written)[-1]) + 1 if written.any() else 0
+        self._runs = self._runs_of(args)
+        written = None
+        if isinstance(self.memory, Store):
+            data, written = np.zeros(self.memory.nbytes, np.uint8), np.zeros(self.memory.nbytes, np.uint8)
+            self.run(data, written, *self._raw_inputs(args, None))
+            self._stored = (args, data, written)
+        parts = self.memory.parts
+        align = (parts.align if parts else self.memory.align).bit_length() - 1
+        touched = []
+        if parts and start % self.memory.align:  # the address itself, where the parts do not tell
+            touched.append(self._touch(pointer, number, start, 0, self.memory.align.bit_length() - 1, None))
+        for place, distance, length in self._runs:
+            flags = None if written is None else written[place : place + length]
+            touched.append(self._touch(pointer, number, start + distance, length, align, flags))
+        return touched
+
+    def _touch(
+        self, pointer: Pointer, number: int, start: int, length: int, align: int, written: np.ndarray | None
+    ) -> Touch:  # fmt: skip
+        """One run of bytes; of a store, those up to the last that is written."""
         mask = None
-        if not written[:length].all():
-            mask = np.zeros(REGISTER_BYTES, np.uint8)
-            mask[:length] = written[:length]
-        return [Touch(number, Mode.WRITE, Region(pointer.space, start, length, (), byte), align, mask)]
+        if written is not None:
+            length = int(np.flatnonzero(written)[-1]) + 1 if written.any() else 0
+            align = align if length else 0
+            if not written[:length].all():
+                mask = np.zeros(REGISTER_BYTES, np.uint8)
+                mask[:length] = written[:length]
+        mode = Mode.WRITE if isinstance(self.memory, Store) else Mode.READ
+        return Touch(number, mode, Region(pointer.space, start, length, (), np.dtype(np.uint8)), align, mask)
+
+    def _runs_of(self, args: Sequence[Any]) -> list[tuple[int, int, int]]:
+        """(place among the access's bytes, distance from the address, length) of each run of bytes."""
+        memory = self.memory
+        assert memory is not None
+        parts = memory.parts
+        if parts is None:
+            return [(0, 0, memory.nbytes)]
+        named = dict(zip(self.definition._names, args, strict=False))
+        number = named[parts.index].data if parts.index else named[parts.stride]
+        active = parts.active(named[parts.mask].data if parts.mask else None)
+        runs: list[tuple[int, int, int]] = []
+        for k, distance in enumerate(parts.distances(number)):
+            if not active[k]:
+                continue
+            place = k * parts.nbytes
+            last = runs[-1] if runs else (0, 0, 0)
+            joins = last[0] + last[2] == place and last[1] + last[2] == distance and last[2] and parts.align == 1
+            if joins:
+                runs[-1] = (*last[:2], last[2] + parts.nbytes)
+            else:
+                runs.append((place, distance, parts.nbytes))
+        return runs
 
     def _distance(self, args: Sequence[Any]) -> int:
         """How many bytes the offset operand amounts to."""
@@ -813,9 +908,11 @@ class BoundRegisterInstruction:
             if operand.sort is Sort.POINTER:
                 if loaded is not None:
                     raw.append(loaded)
+            elif self.memory is not None and operand.name in (self.memory.offset, *self.memory.apart):
+                continue
             elif isinstance(value, (VReg, MReg)):
                 raw.append(value.data)
-            elif self.memory is None or operand.name != self.memory.offset:
+            else:
                 raw.append(scalar_cell(value, self.dtype_of(operand) if operand.sort is Sort.SCALAR else None))
         return raw
 
@@ -825,7 +922,7 @@ class BoundRegisterInstruction:
         if isinstance(self.memory, Store):
             self._write(core, args, touches)
         else:
-            loaded = core.view(touches[0].region) if touches else None
+            loaded = self._loaded(core, touches)
             for operand in self.written:
                 if operand.kept is not None:
                     results.append(_word(core, operand.kept))
@@ -848,20 +945,34 @@ class BoundRegisterInstruction:
                 if o.kept is None
             ]
         if self.definition.post_update:
-            pointer: Pointer = args[touches[0].operand]
+            assert self.memory is not None
+            pointer: Pointer = args[self.definition._index[self.memory.operand]]
             results.append(pointer._replace(offset=pointer.offset + self._distance(args)))
         return tuple(results) if len(results) > 1 else results[0] if results else None
 
     def _copy(self, register: VReg) -> tuple[DType, np.ndarray]:
         return register.dtype, register.data.copy()
 
+    def _loaded(self, core: Core, touches: list[Touch]) -> np.ndarray | None:
+        """The bytes of a load, in the order of its parts."""
+        if self.memory is None:
+            return None
+        if self.memory.parts is None:
+            return core.view(touches[0].region)
+        loaded = np.zeros(self.memory.nbytes, np.uint8)
+        for (place, _, length), touch in zip(self._runs, touches[len(touches) - len(self._runs) :], strict=True):
+            loaded[place : place + length] = core.view(touch.region)
+        return loaded
+
     def _write(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         assert self._stored is not None and self._stored[0] is args
         _, data, written = self._stored
-        length = touches[0].region.length
-        if length:
-            view = core.view(touches[0].region)
-            np.copyto(view, data[:length], where=written[:length].astype(bool))
+        runs = list(zip(self._runs, touches[len(touches) - len(self._runs) :], strict=True))
+        for (place, _, _), touch in reversed(runs):  # of two in one place the first stays
+            length = touch.region.length
+            if length:
+                flags = written[place : place + length].astype(bool)
+                np.copyto(core.view(touch.region), data[place : place + length], where=flags)
 
     @property
     def run(self) -> Callable[..., None]:

@@ -392,7 +392,7 @@ class Machine:
         )
 
     def _pack(self, touches: Sequence[Touch], args: Sequence[Any]) -> bytes:
-        return b"".join([self._pack_one(touch, args) for touch in touches if not touch.region.is_empty()])
+        return b"".join([self._pack_one(touch, args) for touch in touches if _leaves_record(touch)])
 
     def _pack_one(self, touch: Touch, args: Sequence[Any]) -> bytes:
         region = touch.region
@@ -462,6 +462,12 @@ def _object_note(value: Tile | GlobalTensor | Pointer) -> dict[str, Any]:
     else:
         note |= {"type": "buffer", "space": value.space}
     return note
+
+
+def _leaves_record(touch: Touch) -> bool:
+    """Whether it touches a byte; an operand that touches none is recorded where its address is misaligned."""
+    region = touch.region
+    return not region.is_empty() or bool(not region.length and not region.dims and region.start % (1 << touch.align))
 
 
 def _split(start: int, dims: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:

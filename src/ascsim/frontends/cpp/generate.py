@@ -370,7 +370,7 @@ def _memory_functions(definition: d.MemoryInstruction, name: str) -> Iterator[st
 def _register_functions(definition: d.RegisterInstruction, name: str) -> Iterator[str]:
     for types in definition.variants:
         bound = definition.bind(**types)
-        for selection in _selections(definition):
+        for selection in (*_selections(definition), *definition.cpp_others):
             yield _register_function(bound, name, [n for n in selection if n != definition.returns])
 
 
@@ -420,13 +420,19 @@ def _register_function(bound: d.BoundRegisterInstruction, name: str, selection: 
     outs = 2 if stores else len(bound.written)
     first = next(iter(bound.types.values()), None)
     what = f"::ascsim::Register<{definition.number}, {bound.index}, {outs}, {first.code if first else 0}>"
+    before = ["::ascsim::here()"]
     if memory is None:
         call = f"::ascsim::compute<{what}>"
     else:
         number = [o.name for o in definition.inputs].index(memory.operand)
         way = "store" if stores else "load"
-        call = f"::ascsim::{way}<{what}, ::ascsim::Memory<{number}, {memory.nbytes}, {memory.align.bit_length() - 1}>>"
-    body = f"{_guard(definition)}{call}(::ascsim::here(), {', '.join(arguments)});"
+        where = f"::ascsim::Memory<{number}, {memory.nbytes}, {memory.align.bit_length() - 1}>"
+        if memory.parts is None:
+            call = f"::ascsim::{way}<{what}, {where}>"
+        else:
+            call = f"::ascsim::{way}_parts<{what}, {where}, {_parts(memory.parts)}>"
+            before.append(_places(memory.parts))
+    body = f"{_guard(definition)}{call}({', '.join([*before, *arguments])});"
     if moves_pointer and memory is not None and has_offset:
         body += f" ::ascsim::advance({memory.operand}, {distance});"
     if not definition.returns:
@@ -436,6 +442,19 @@ def _register_function(bound: d.BoundRegisterInstruction, name: str, selection: 
         f"ASCSIM_FORM {kind} {name}({', '.join(parameters)}) "
         f"{{ {kind} {definition.returns}; {body} return {definition.returns}; }}"
     )
+
+
+def _parts(parts: d.Parts) -> str:
+    """What is fixed of an access in parts."""
+    numbers = (parts.nbytes, parts.count, parts.scale, parts.lane, parts.span, parts.step, parts.asked)
+    return f"::ascsim::Parts<{', '.join(map(str, numbers))}, {parts.align.bit_length() - 1}>"
+
+
+def _places(parts: d.Parts) -> str:
+    """What says where the parts lie and which take part: an index register or a stride, a mask."""
+    index = f"::ascsim::reg({parts.index})" if parts.index else "nullptr"
+    mask = f"::ascsim::reg({parts.mask})" if parts.mask else "nullptr"
+    return f"::ascsim::Places{{{index}, {parts.stride or 0}, {mask}}}"
 
 
 def _register_type(bound: d.BoundRegisterInstruction, operand: d.Operand) -> str:

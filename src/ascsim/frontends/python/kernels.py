@@ -126,15 +126,20 @@ def _operand(sort: Sort, value: Any) -> Any:
 
 
 def _choose(candidates: Sequence[Definition], args: Sequence[Any]) -> Definition:
-    """The overload whose operands fit; the first if none does, so that its refusal says why."""
+    """The overload whose operands fit, by what they are and then by their types; the first if none does, so that its
+    refusal says why.
+    """
+    fitting: list[Definition] = []
     for candidate in candidates:
         needed = sum(not o.optional for o in candidate.inputs)
-        fits = needed <= len(args) <= len(candidate.inputs) and not any(
-            wrong_sort(candidate, o, _operand(o.sort, a)) for o, a in zip(candidate.inputs, args, strict=False)
-        )
-        if fits:
-            return candidate
-    return candidates[0]
+        operands = [_operand(o.sort, a) for o, a in zip(candidate.inputs, args, strict=False)]
+        if needed <= len(args) <= len(candidate.inputs) and not any(
+            wrong_sort(candidate, o, a) for o, a in zip(candidate.inputs, operands, strict=False)
+        ):
+            if not isinstance(candidate, RegisterInstruction) or candidate.takes(operands):
+                return candidate
+            fitting.append(candidate)
+    return (fitting or candidates)[0]
 
 
 class Function:

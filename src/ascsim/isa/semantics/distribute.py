@@ -71,6 +71,11 @@ def store_norm(register: np.ndarray, active: np.ndarray) -> tuple[np.ndarray, np
     return register.copy().view(np.uint8), np.repeat(active, register.itemsize)
 
 
+def store_even(register: np.ndarray, active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every other lane of those that are active, from the first on, one after another."""
+    return register[::2].copy().view(np.uint8), np.repeat(active[::2], register.itemsize)
+
+
 def store_first(register: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lane 0, whatever the mask says."""
     return register[:1].copy().view(np.uint8), np.ones(register.itemsize, np.uint8)

@@ -505,6 +505,125 @@ ASCSIM_QUIET void store(uint64_t site, Address address, Given... given)
     std::memcpy(in_ub(offset), data, Where::bytes);
 }
 
+// An access in parts that lie apart (Parts of isa/definition.py). A `lane` of 0: they lie `stride` apart.
+template <unsigned Bytes, unsigned Count, unsigned Scale, unsigned Lane, unsigned Span, unsigned Step, unsigned Asked,
+          unsigned Align>
+struct Parts {
+    static constexpr unsigned bytes = Bytes, count = Count, align = Align;
+
+    static ASCSIM_INLINE bool takes_part(unsigned part, const unsigned char* mask)
+    {
+        unsigned char any = mask == nullptr;
+        for (unsigned i = 0; i < Asked && mask; ++i) {
+            any |= mask[part * Span + i * Step];
+        }
+        return any;
+    }
+    static ASCSIM_INLINE uint64_t distance(unsigned part, const void* index, uint64_t stride)
+    {
+        if constexpr (Lane == 0) {
+            return part * stride * Scale;
+        } else {
+            std::conditional_t<Lane == 4, uint32_t, uint16_t> lane;
+            std::memcpy(&lane, static_cast<const unsigned char*>(index) + part * Lane, Lane);
+            return uint64_t{lane} * Scale;
+        }
+    }
+};
+
+// What says where the parts lie and which take part.
+struct Places {
+    const void* index;
+    uint64_t stride;
+    const void* mask;
+};
+
+// A run of bytes: where among the bytes of the access, and where in UB.
+struct Run {
+    unsigned place, length;
+    uint64_t offset;
+};
+
+template <class Instruction, class Part>
+ASCSIM_INLINE unsigned runs_of(Run* runs, Address address, const Places& places)
+{
+    unsigned count = 0;
+    for (unsigned part = 0; part < Part::count; ++part) {
+        if (!Part::takes_part(part, static_cast<const unsigned char*>(places.mask))) {
+            continue;
+        }
+        const uint64_t distance = Part::distance(part, places.index, places.stride), place = part * Part::bytes;
+        const uint64_t offset = offset_in_ub<Instruction, Part>({address.value + distance});
+        Run* last = count ? runs + count - 1 : nullptr;
+        if (Part::align == 0 && last && last->place + last->length == place && last->offset + last->length == offset) {
+            last->length += Part::bytes;
+        } else {
+            runs[count++] = {static_cast<unsigned>(place), Part::bytes, offset};
+        }
+    }
+    return count;
+}
+
+struct NoBytes {
+    static constexpr unsigned bytes = 0;
+};
+
+// Where the address itself is misaligned the trace says so in an access of no bytes, for the parts may not tell.
+template <class Instruction, class Where>
+ASCSIM_INLINE unsigned append_misaligned(uint8_t mode, Address address)
+{
+    const uint64_t offset = offset_in_ub<Instruction, NoBytes>(address);
+    if (__builtin_expect((offset & ((1u << Where::align) - 1)) == 0, 1)) {
+        return 0;
+    }
+    append_access(mode, Where::operand, Where::align, 0, static_cast<int64_t>(offset), 0);
+    return 1;
+}
+
+template <class Instruction, class Where, class Part, class... Given>
+ASCSIM_QUIET void load_parts(uint64_t site, Places places, Given... given)
+{
+    alignas(32) unsigned char bytes[Where::bytes] = {};
+    Run runs[Part::count];
+    const Address address{(address_among(given) | ...)};
+    const unsigned count = runs_of<Instruction, Part>(runs, address, places);
+    unsigned accesses = append_misaligned<Instruction, Where>(mode_read, address);
+    for (const Run* run = runs; run < runs + count; ++run, ++accesses) {
+        append_access(mode_read, Where::operand, Part::align, 0, static_cast<int64_t>(run->offset), run->length);
+        std::memcpy(bytes + run->place, in_ub(run->offset), run->length);
+    }
+    append_row(kind::instruction, Instruction::number, static_cast<uint8_t>(accesses), site, Instruction::dtype);
+    run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given)>(), loaded_from(given, bytes)...);
+}
+
+// Of two parts in one place the first stays.
+template <class Instruction, class Where, class Part, class... Given>
+ASCSIM_QUIET void store_parts(uint64_t site, Places places, Address address, Given... given)
+{
+    alignas(32) unsigned char data[Where::bytes], flags[Where::bytes];
+    Run runs[Part::count];
+    const unsigned count = runs_of<Instruction, Part>(runs, address, places);
+    run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given) + 2>(), static_cast<void*>(data),
+                             static_cast<void*>(flags), given...);
+    unsigned accesses = append_misaligned<Instruction, Where>(mode_write, address);
+    for (const Run* run = runs; run < runs + count; ++run) {
+        const Written written = written_bytes(flags + run->place, run->length);
+        if (written.length) {
+            const uint32_t mask = written.is_prefix ? 0 : append_mask(written.bits);
+            append_access(mode_write, Where::operand, Part::align, mask, static_cast<int64_t>(run->offset), written.length);
+            ++accesses;
+        }
+    }
+    append_row(kind::instruction, Instruction::number, static_cast<uint8_t>(accesses), site, Instruction::dtype);
+    for (const Run* run = runs + count; run-- > runs;) {
+        for (unsigned i = 0; i < run->length; ++i) {
+            if (flags[run->place + i]) {
+                in_ub(run->offset)[i] = data[run->place + i];
+            }
+        }
+    }
+}
+
 #else
 
 template <class Instruction, class... Given>
@@ -519,6 +638,22 @@ template <class Instruction, class Where, class... Given>
 ASCSIM_INLINE void store(uint64_t, Given...)
 {
 }
+template <class Instruction, class Where, class Part, class... Given>
+ASCSIM_INLINE void load_parts(uint64_t, Given...)
+{
+}
+template <class Instruction, class Where, class Part, class... Given>
+ASCSIM_INLINE void store_parts(uint64_t, Given...)
+{
+}
+template <unsigned...>
+struct Parts {
+};
+struct Places {
+    const void* index;
+    uint64_t stride;
+    const void* mask;
+};
 
 #endif
 
