@@ -1,0 +1,159 @@
+"""Moves by index: elements that go to, or come from, places that data says.
+
+What such a move touches is known when it runs. The trace has the bytes one by one as far as 250 records go: as bursts, or
+as 256-byte windows with a mask. Beyond that the smallest gaps between them count as touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ascsim.isa.steps import Move
+from ascsim.machine.core import Core, Step, Touch
+from ascsim.machine.operands import REGISTER_BYTES, GlobalTensor, Region, Tile
+from ascsim.machine.trace import Mode
+from ascsim.machine.words import Pipe, Space
+
+MOST_RECORDS = 250
+"""Accesses that one row of the trace can have, less what its other operands need."""
+BYTE = np.dtype(np.uint8)
+NOTHING = -1
+"""In place of an address: the element is not moved (written), or is zero (read)."""
+
+
+class Places(NamedTuple):
+    """Where elements of ``size`` bytes go, and where they come from: addresses, one an element, in the chip's order."""
+
+    size: int
+    to: np.ndarray
+    source: np.ndarray
+
+
+def touched(space: int, starts: np.ndarray, size: int) -> list[tuple[Region, np.ndarray | None]]:
+    """Regions, some with a mask, that hold the bytes of elements at these addresses."""
+    starts = np.unique(starts[starts != NOTHING])
+    if not starts.size:
+        return []
+    gaps = starts[1:] - starts[:-1] - size
+    breaks = np.flatnonzero(gaps > 0)
+    if breaks.size >= MOST_RECORDS:
+        windows = np.unique(np.concatenate([starts, starts + size - 1]) // REGISTER_BYTES)
+        if windows.size <= MOST_RECORDS:
+            return _windows(space, starts, size)
+        breaks = np.sort(breaks[np.argsort(gaps[breaks], kind="stable")[-MOST_RECORDS + 1 :]])
+    heads = starts[np.concatenate([[0], breaks + 1])]
+    tails = starts[np.concatenate([breaks, [starts.size - 1]])] + size
+    return [(Region(space, int(a), int(b - a), (), BYTE), None) for a, b in zip(heads, tails, strict=True)]
+
+
+def _windows(space: int, starts: np.ndarray, size: int) -> list[tuple[Region, np.ndarray | None]]:
+    every = np.unique((starts[:, None] + np.arange(size)).ravel())
+    numbers = every // REGISTER_BYTES
+    found: list[tuple[Region, np.ndarray | None]] = []
+    for number in np.unique(numbers):
+        inside = every[numbers == number]
+        first, last = int(inside[0]), int(inside[-1])
+        mask = np.zeros(REGISTER_BYTES, np.uint8)
+        mask[inside - first] = 1
+        found.append((Region(space, first, last - first + 1, (), BYTE), mask))
+    return found
+
+
+def touches_of(operand: int, mode: Mode, space: int, starts: np.ndarray, size: int) -> list[Touch]:
+    """:func:`touched` as an operand's accesses."""
+    return [Touch(operand, mode, region, 0, mask) for region, mask in touched(space, starts, size)]
+
+
+def space_of(operand: Tile | GlobalTensor) -> int:
+    """The memory that an operand lies in."""
+    return operand.space if isinstance(operand, Tile) else Space.GM
+
+
+def bytes_at(core: Core, space: int, starts: np.ndarray, size: int) -> np.ndarray:
+    """The elements at these addresses, uint8[n, size]; zeros for :data:`NOTHING`.
+
+    Raises:
+        ValueError: an address lies outside the memory and its guard.
+    """
+    memory = core.memory(space)
+    held = np.zeros((starts.size, size), np.uint8)
+    there = starts != NOTHING
+    if there.any():
+        _check(memory, starts[there], size)
+        held[there] = memory.data[starts[there][:, None] + np.arange(size)]
+    return held
+
+
+def put_bytes(core: Core, space: int, starts: np.ndarray, elements: np.ndarray) -> None:
+    """Write elements one after the other, so that of several for one place the last one stays."""
+    there = starts != NOTHING
+    if not there.any():
+        return
+    memory, size = core.memory(space), elements.shape[1]
+    _check(memory, starts[there], size)
+    memory.data[starts[there][:, None] + np.arange(size)] = elements[there]
+
+
+def _check(memory: Any, starts: np.ndarray, size: int) -> None:
+    low, high = int(starts.min()), int(starts.max()) + size
+    memory.view(Region(0, low, high - low, (), BYTE))
+
+
+def rows_of(tile: Tile, rows: int | None = None, cols: int | None = None) -> np.ndarray:
+    """The addresses of the first rows and columns of a tile without boxes, (rows, cols)."""
+    rows = tile.valid_rows if rows is None else rows
+    cols = tile.valid_cols if cols is None else cols
+    down, across = np.arange(rows, dtype=np.int64)[:, None], np.arange(cols, dtype=np.int64)
+    return tile.address + down * tile.row_bytes + across * tile.col_bytes
+
+
+def indices_of(core: Core, tile: Tile, rows: int | None = None, cols: int | None = None) -> np.ndarray:
+    """The numbers in a tile of indices, int64."""
+    view = core.view(tile.region(rows, cols))
+    return view.astype(np.int64)
+
+
+class IndexedMove(Move):
+    """A step whose places data says. Its arguments: written operand, read operand, index tile, its region, a function
+    of the core that yields the :class:`Places`."""
+
+    is_static = False
+
+    def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
+        """The indices read, the elements read and written."""
+        written, read, _, region, find = args
+        try:
+            places = find(core)
+        except ValueError:  # the indices lie outside their memory, which perform tells
+            return [Touch(2, Mode.READ, region)]
+        return [
+            Touch(2, Mode.READ, region),
+            *touches_of(1, Mode.READ, space_of(read), places.source, places.size),
+            *touches_of(0, Mode.WRITE, space_of(written), places.to, places.size),
+        ]
+
+    def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
+        """See :class:`Move`; the work is its indices."""
+        work = int(np.prod([n for n, _ in args[3].dims], dtype=np.int64)) * args[3].length // args[3].dtype.itemsize
+        pipe, kind, pipe2, arg, _ = super().row_fields(core, (None, None, args[3]))
+        return pipe, kind, pipe2, arg, work
+
+    def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
+        """Move them."""
+        written, read, _, _, find = args
+        places = find(core)
+        elements = bytes_at(core, space_of(read), places.source, places.size)
+        put_bytes(core, space_of(written), places.to, elements)
+
+    def by(
+        self, written: Tile | GlobalTensor, read: Tile | GlobalTensor, idx: Tile, region: Region,
+        find: Callable[[Core], Places],
+    ) -> Step:  # fmt: skip
+        """The step for these operands."""
+        return Step(self, (written, read, idx, region, find))
+
+
+INDEXED_LOOP = IndexedMove("scalar_loop", Pipe.S, "a loop of scalar reads and writes")
