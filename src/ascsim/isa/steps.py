@@ -92,7 +92,6 @@ VCOPY = Move("vcopy", Pipe.V)
 VECTOR_DUP = Move("vector_dup", Pipe.V)
 COPY_UB = Move("copy_ubuf_to_ubuf", Pipe.V)
 SCALAR_LOOP = Move("scalar_loop", Pipe.S, "a loop of scalar reads and writes")
-VECTOR_FUNCTION = Move("vector_function", Pipe.V, "a vector function")
 
 
 def elements(tile: Tile, start: int, dims: Sequence[tuple[int, int]], bits: str = "") -> Region:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ascsim.isa.definition import A2A3, CHIPS, Asm, Definition, In, Operand, Out, Scalar, tile_instruction
-from ascsim.isa.memory_form.fill import set_mask_norm, set_vector_mask
+from ascsim.isa.memory_form.masked import set_mask_norm, set_vector_mask
 from ascsim.isa.rules import Rule, changed, dtype, finding, refuse, same_dtype, scalar_range
 from ascsim.isa.steps import COPY_UB, SCALAR_LOOP, VCOPY, flag_pair, group
 from ascsim.isa.transfer import BLOCK

@@ -24,7 +24,7 @@ from ascsim.isa.indexed import (
     rows_of,
     touches_of,
 )
-from ascsim.isa.memory_form.fill import set_mask_norm, set_vector_mask
+from ascsim.isa.memory_form.masked import set_mask_norm, set_vector_mask
 from ascsim.isa.rules import Rule, changed, dtype, finding, refuse, same_dtype, vector_tiles
 from ascsim.isa.steps import SCALAR_LOOP, VCOPY, VECTOR_DUP, flag_pair, group
 from ascsim.isa.tile.transfer import TMov
