@@ -138,6 +138,14 @@ class Builder:
         """pipe_barrier; on S with ``arg`` 1 dsb."""
         return self.row(pipe, Kind.BARRIER, "pipe_barrier", (), line, parent=parent, arg=arg)
 
+    def lock(self, pipe: int, mutex: int = 0, line: int | None = None, mode: int = 0) -> int:
+        """asc_lock."""
+        return self.row(pipe, Kind.LOCK, "asc_lock", (), line, mode, arg=mutex)
+
+    def unlock(self, pipe: int, mutex: int = 0, line: int | None = None, mode: int = 0) -> int:
+        """asc_unlock."""
+        return self.row(pipe, Kind.UNLOCK, "asc_unlock", (), line, mode, arg=mutex)
+
     def launch(self, number: int, kernel: str = "kernel", blocks: int = 1) -> None:
         """The begin of a launch."""
         self.note("launch", number=number, kernel=kernel, blocks=blocks, sync="manual")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ascsim.machine.words import Pipe, Space
 from checks.builder import Builder
-from checks.reference import BARRIER, INSTRUCTION, SET, WAIT, Access, Op, Reference
+from checks.reference import BARRIER, INSTRUCTION, LOCK, SET, UNLOCK, WAIT, Access, Op, Reference
 
 PIPES = (Pipe.S, Pipe.V, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.M, Pipe.FIX)
 
@@ -44,16 +44,24 @@ def instructions(draw: st.DrawFn) -> Op:
 
 @st.composite
 def programs(draw: st.DrawFn, size: int = 16) -> list[Op]:
-    """Instructions and barriers, and flags that are set and waited for in turn."""
+    """Instructions and barriers, flags that are set and waited for in turn, mutexes that are locked and unlocked."""
     ops: list[Op] = []
     pending: list[tuple[int, int, int]] = []
+    held: dict[int, int] = {}
     for _ in range(draw(st.integers(2, size))):
-        what = draw(st.sampled_from((INSTRUCTION, INSTRUCTION, INSTRUCTION, SET, SET, WAIT, WAIT, BARRIER)))
+        what = draw(st.sampled_from((INSTRUCTION, INSTRUCTION, INSTRUCTION, SET, SET, WAIT, WAIT, BARRIER, LOCK, LOCK)))
         if what == INSTRUCTION:
             ops.append(draw(instructions()))
         elif what == BARRIER:
             on = draw(st.sampled_from((*PIPES, Pipe.ALL)))
             ops.append(Op(BARRIER, on, event=draw(st.integers(0, 1)) if on == Pipe.S else 0))
+        elif what == LOCK:
+            mutex = draw(st.integers(0, 1))
+            if mutex in held:
+                ops.append(Op(UNLOCK, held.pop(mutex), event=mutex))
+            else:
+                held[mutex] = draw(st.sampled_from(PIPES))
+                ops.append(Op(LOCK, held[mutex], event=mutex))
         elif what == SET:
             source, target = draw(st.permutations(PIPES))[:2]
             flag = (source, target, draw(st.integers(0, 1)))
@@ -63,7 +71,8 @@ def programs(draw: st.DrawFn, size: int = 16) -> list[Op]:
         elif pending:
             flag = pending.pop(draw(st.integers(0, len(pending) - 1)))
             ops.append(Op(WAIT, *flag))
-    return [*ops, *(Op(WAIT, *flag) for flag in pending)]
+    unlocks = (Op(UNLOCK, pipe, event=mutex) for mutex, pipe in held.items())
+    return [*ops, *unlocks, *(Op(WAIT, *flag) for flag in pending)]
 
 
 @st.composite
@@ -107,6 +116,10 @@ def build(ops: list[Op], builder: Builder | None = None) -> Builder:
             builder.set(op.pipe, op.pipe2, op.event, line)
         elif op.kind == WAIT:
             builder.wait(op.pipe, op.pipe2, op.event, line)
+        elif op.kind == LOCK:
+            builder.lock(op.pipe, op.event, line)
+        elif op.kind == UNLOCK:
+            builder.unlock(op.pipe, op.event, line)
         else:
             builder.barrier(op.pipe, line, arg=op.event)
     return builder

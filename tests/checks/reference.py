@@ -10,7 +10,7 @@ from typing import Any
 
 from ascsim.machine.words import Pipe
 
-INSTRUCTION, SET, WAIT, BARRIER = "instruction", "set", "wait", "barrier"
+INSTRUCTION, SET, WAIT, BARRIER, LOCK, UNLOCK = "instruction", "set", "wait", "barrier", "lock", "unlock"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,9 @@ class Access:
 
 @dataclass(frozen=True)
 class Op:
-    """One row of one core: of a flag, ``pipe`` is the source and ``pipe2`` the target. A barrier on S with an event is dsb."""
+    """One row of one core: of a flag, ``pipe`` is the source and ``pipe2`` the target. A barrier on S with an event is dsb;
+    the event of a lock is its mutex.
+    """
 
     kind: str
     pipe: int
@@ -59,19 +61,25 @@ class Reference:
         """For each row the instructions that are complete before it starts."""
         known: list[set[int]] = []
         carried: dict[tuple[int, int, int], set[int]] = {}
+        released: dict[tuple[int, int], set[int]] = {}
         for j, op in enumerate(self.ops):
             mine: set[int] = set()
             pipe = op.pipe2 if op.kind == WAIT else op.pipe
             for i in range(j):
                 other = self.ops[i]
                 starts_before = self._pipe(i) == pipe or Pipe.ALL in (self._pipe(i), pipe)
-                scalar_waited = self._pipe(i) == Pipe.S and (other.kind == WAIT or bool(self.repairs.get(i)))
+                scalar_waited = self._pipe(i) == Pipe.S and (other.kind in (WAIT, LOCK) or bool(self.repairs.get(i)))
                 if starts_before or scalar_waited:
                     mine |= known[i]
             if op.kind == SET:
                 carried[op.pipe, op.pipe2, op.event] = mine | self._instructions(j, op.pipe)
             elif op.kind == WAIT:
                 mine |= carried.pop((op.pipe, op.pipe2, op.event))
+            elif op.kind == UNLOCK:
+                released[op.event, op.pipe] = mine | self._instructions(j, op.pipe)
+            elif op.kind == LOCK:
+                for (mutex, holder), complete in released.items():
+                    mine |= complete if mutex == op.event and holder != op.pipe else set()
             elif op.kind == BARRIER and op.pipe == Pipe.ALL:
                 mine |= {i for i in range(j) if self.ops[i].kind == INSTRUCTION}
             elif op.kind == BARRIER and Pipe(op.pipe).name not in self.ordered:

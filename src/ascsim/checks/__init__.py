@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from ascsim.checks import bounds, cores, notes, races, sync
+from ascsim.checks import bounds, cores, locks, notes, races, sync
 from ascsim.checks.context import Context, Found, Sites
 from ascsim.checks.findings import fold
 from ascsim.diagnostics import Diagnostic, Site
 from ascsim.machine.trace import SITE_PC, Trace
 from ascsim.profiles import Profile
 
-CHECKS = (notes.check, bounds.check, sync.check, races.check, cores.check)
+CHECKS = (notes.check, bounds.check, sync.check, locks.check, races.check, cores.check)
 
 
 def run(

@@ -11,13 +11,15 @@ wait_flag on Q            joins what its set carried into Q's clock
 wait_flag on S            joins it into every pipe's: S issues for all pipes, and issues nothing while it waits
 pipe_barrier(P)           all instructions of P so far are complete, for P
 pipe_barrier(PIPE_ALL)    all instructions of all pipes so far are complete, for every pipe
+unlock on P               leaves P's clock, and that all instructions of P so far are complete, with the mutex
+lock on Q                 joins what the other pipes left with the mutex into Q's clock
 dsb (a barrier on S)      all reads and writes of S so far are complete, for every pipe: S issues for all of them
 ========================  ================================================================================
 
 Assumed: a set_flag does not order its own pipe's later instructions, and being issued by S orders nothing: what S
 itself reads or writes needs a flag like any other pipe's work. A wait whose set is missing or comes later is taken to
 stand for a set at that place, so that one fault of the flags (which :mod:`ascsim.checks.sync` reports) is not told a
-second time as races.
+second time as races. In the same way a lock of a mutex that is locked is taken to stand behind its missing unlock.
 
 Positions. Rows are visited core by core; the k-th visited row has stamp k, from 1. Clocks, and the shadow tables (last
 write and last read of each block by each pipe), hold stamps, so a new core or launch needs no clearing: stamps from
@@ -42,6 +44,7 @@ from ascsim.machine.trace import DATA_BARRIER
 
 RAW, WAR, WAW = 1, 2, 3
 _INSTRUCTION, _SET_FLAG, _WAIT_FLAG, _BARRIER = 0, 1, 2, 3
+_LOCK, _UNLOCK = 9, 10
 _READ, _WRITE = 1, 2
 _GM = 0
 _PIPE_S, _PIPE_ALL = 0, 6
@@ -84,7 +87,8 @@ class State(NamedTuple):
     ``last`` is the newest stamp of each pipe, ``seen`` the pipes by it, newest first. ``knowledge`` is what a set
     carries and what a wait's pipe knows after it, by flag operation, and then by waits that were supposed;
     ``newest_wait``, ``wait_before`` and ``wait_at`` (positions) chain the waits of each pipe. ``lonely`` is the newest
-    set that nothing waits for, by source and target.
+    set that nothing waits for, by source and target. ``released`` is what the newest unlock of each mutex by each pipe
+    left with it, ``holder`` the pipe that has a mutex locked, or -1.
     """
 
     clock: Any
@@ -95,12 +99,15 @@ class State(NamedTuple):
     wait_at: Any
     wait_before: Any
     lonely: Any
+    released: Any
+    holder: Any
 
 
-def new_state(pipes: int, flags: int, supposed: int = 1 << 14) -> State:
-    """Room for so many pipes, flag operations, and waits that the loop supposes (beyond that it forgets them)."""
+def new_state(pipes: int, flags: int, mutexes: int = 0, supposed: int = 1 << 14) -> State:
+    """Room for so many pipes, flag operations, mutexes, and waits that the loop supposes (beyond it forgets them)."""
     waits = flags + supposed
-    shapes = ((pipes, pipes), pipes, pipes, pipes, (waits, pipes), waits, waits, (pipes, pipes))
+    of_mutexes = ((mutexes * pipes, pipes), mutexes)
+    shapes = ((pipes, pipes), pipes, pipes, pipes, (waits, pipes), waits, waits, (pipes, pipes), *of_mutexes)
     return State._make([np.zeros(shape, np.int64) for shape in shapes])
 
 
@@ -395,14 +402,27 @@ def _repair(state: Any, pipe: int, other: int, found: int, position: int, suppos
     wait = state.lonely[other, pipe]  # a set that was meant for the missing wait
     if wait >= 0 and knowledge[wait, other] >= found:
         _join(clock, pipe, knowledge, wait)
+    return _waited(state, pipe, position, supposed)
+
+
+def _waited(state: Any, pipe: int, position: int, supposed: int) -> int:
+    """``pipe`` has learnt something at a position, from no flag; returns the next free number of such waits."""
     if supposed < len(state.wait_at):
-        _keep(knowledge, supposed, clock, pipe)
-        state.wait_at[supposed], state.wait_before[supposed] = position, newest_wait[pipe]
-        newest_wait[pipe] = supposed
+        _keep(state.knowledge, supposed, state.clock, pipe)
+        state.wait_at[supposed], state.wait_before[supposed] = position, state.newest_wait[pipe]
+        state.newest_wait[pipe] = supposed
         supposed += 1
     if pipe == _PIPE_S:
-        _join_all(clock, _PIPE_S)
+        _join_all(state.clock, _PIPE_S)
     return supposed
+
+
+def _unlock(state: Any, mutex: int, pipe: int, position: int) -> None:
+    """``pipe`` leaves with a mutex what it knows, and that all it did before a position is complete."""
+    number = mutex * len(state.last) + pipe
+    _keep(state.released, number, state.clock, pipe)
+    state.released[number, pipe] = position
+    state.holder[mutex] = -1
 
 
 def _to_front(seen: Any, n_seen: int, pipe: int) -> int:
@@ -471,12 +491,15 @@ def find_hazards(
     """
     clock, last, seen, newest_wait = state.clock, state.last, state.seen, state.newest_wait
     knowledge, wait_at, wait_before, lonely = state.knowledge, state.wait_at, state.wait_before, state.lonely
+    released, holder = state.released, state.holder
     flag, supposed = -1, len(partner)
     for core in range(len(starts) - 1):
         clock[:] = starts[core]
         last[:] = 0
         newest_wait[:] = -1
         lonely[:] = -1
+        released[:] = 0
+        holder[:] = -1
         n_seen, position, end = 0, starts[core], starts[core + 1]
         while position < end:
             row = _row_at(order, position)
@@ -531,6 +554,17 @@ def find_hazards(
                     clock[:, _PIPE_S] = position
                 elif not ordered[pipe]:
                     clock[pipe, pipe] = position
+            elif kind == _UNLOCK:
+                _unlock(state, rows[row]["arg"], pipe, position)
+            elif kind == _LOCK and rows[row]["pipe2"] == 0:
+                mutex = rows[row]["arg"]
+                if holder[mutex] >= 0:
+                    _unlock(state, mutex, holder[mutex], position)
+                holder[mutex] = pipe
+                for other in range(len(last)):
+                    if other != pipe:
+                        _join(clock, pipe, released, mutex * len(last) + other)
+                supposed = _waited(state, pipe, position, supposed)
             position += 1
 
 

@@ -173,6 +173,16 @@ class Context:
         rows = self.in_order(self._marks(Kind.SET_FLAG, Kind.WAIT_FLAG))
         return pair_flags(rows, self.positions(rows), self.trace.rows, self.visit)
 
+    @cached_property
+    def locks(self) -> np.ndarray:
+        """The rows of locks and unlocks, as :attr:`visit` comes by them."""
+        return self.in_order(self._marks(Kind.LOCK, Kind.UNLOCK))
+
+    @property
+    def mutexes(self) -> int:
+        """One more than the highest mutex in use."""
+        return int(self.trace.rows["arg"][self.locks].max()) + 1 if len(self.locks) else 0
+
     # One row
 
     def root(self, row: int) -> int:

@@ -103,7 +103,7 @@ def hazards(context: Context, repair: bool = True, hits: clocks.Hits | None = No
     ordered = np.array([name in profile.ordered_pipes for name in _PIPE_NAMES])
     shadows = [np.zeros((N_PIPES, columns), np.int32) for _ in range(2)]
     previous = np.zeros(len(trace.rows), np.int32)
-    state = clocks.new_state(N_PIPES, len(flags.partner))
+    state = clocks.new_state(N_PIPES, len(flags.partner), context.mutexes)
 
     numbers = [context.as_sequence(column) for column in (visit.order, visit.starts, flags.partner, ordered, places)]
     context.loop(clocks.find_hazards)(

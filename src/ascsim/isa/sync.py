@@ -7,6 +7,7 @@ TSYNC), include/pto/npu/{a2a3,a5}/TSync.hpp.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from enum import IntEnum
 from types import SimpleNamespace
 
 from ascsim.diagnostics import Severity
@@ -59,7 +60,8 @@ _FLAG_RULES = (
 
 
 @plain_instruction(
-    "set_flag", cpp="set_flag", aliases=("asc_sync_notify",), operands=(*_PIPES, _EVENT), rules=_FLAG_RULES,
+    "set_flag", cpp="set_flag", aliases=("asc_sync_notify",), asm=(Asm("set_flag"), Asm("record_event")),
+    operands=(*_PIPES, _EVENT), rules=_FLAG_RULES,
     row=lambda core, call: (call.source, Kind.SET_FLAG, call.target, call.event), core="any",
     sources=("pto-isa docs/isa/scalar/ops/pipeline-sync", "asc-devkit C-API sync/asc_sync_notify"),
 )  # fmt: skip
@@ -71,7 +73,8 @@ def set_flag(core: Core, call: SimpleNamespace) -> None:
 
 
 @plain_instruction(
-    "wait_flag", cpp="wait_flag", aliases=("asc_sync_wait",), operands=(*_PIPES, _EVENT), rules=_FLAG_RULES,
+    "wait_flag", cpp="wait_flag", aliases=("asc_sync_wait",), asm=(Asm("wait_flag"), Asm("wait_event")),
+    operands=(*_PIPES, _EVENT), rules=_FLAG_RULES,
     row=lambda core, call: (call.target, Kind.WAIT_FLAG, call.source, call.event), core="any",
     sources=("pto-isa docs/isa/scalar/ops/pipeline-sync", "asc-devkit C-API sync/asc_sync_wait"),
 )  # fmt: skip
@@ -140,6 +143,67 @@ def _no_barrier(definition: Definition, call: SimpleNamespace, profile: Profile)
 )  # fmt: skip
 def tsync(core: Core, call: SimpleNamespace) -> None:
     """A barrier on the pipe of an operation: its later instructions wait for its earlier ones."""
+
+
+class AscMutexExecuteMode(IntEnum):
+    """Whether a lock holds its pipe back."""
+
+    ASC_LOCK_BLOCK = 0
+    ASC_LOCK_NON_BLOCK = 1
+
+
+_MUTEX = (
+    Choice("on", Pipe, doc="the pipe"),
+    Choice("mutex", int, doc="the mutex or buffer id"),
+    Choice("mode", AscMutexExecuteMode, optional=True, default=0, doc="1: the pipe is not held back"),
+)
+
+
+def _mutex_in_range(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    if 0 <= int(call.mutex) < profile.mutexes:
+        return None
+    return f"mutex {int(call.mutex)} is out of range 0 to {profile.mutexes - 1}"
+
+
+def _broken_mutex(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield SimpleNamespace(on=call.on, mutex=profile.mutexes, mode=0)
+    yield SimpleNamespace(on=call.on, mutex=-1, mode=0)
+
+
+_MUTEX_RULES = (
+    refuse("L006", "the mutex is 0 to 31", _mutex_in_range, breaks=_broken_mutex, mend="Use a mutex from 0 to 31."),
+)
+_MUTEX_SOURCES = (
+    "asc-devkit C-API sync/asc_lock, sync/asc_unlock", "pto-isa docs/isa/scalar/ops/pipeline-sync/get-buf, rls-buf",
+)  # fmt: skip
+_MUTEX_NOTES = (
+    "The page of pto.get_buf also speaks of flags between pipes that it sets by itself; the order told here has the "
+    "same effect.",
+)
+
+
+@plain_instruction(
+    "lock", cpp="asc_lock", aliases=("get_buf",), asm=(Asm("get_buf"), Asm("get_buf", order=("mutex", "on", "mode"))),
+    profiles=("a5",), operands=_MUTEX, rules=_MUTEX_RULES, core="any",
+    row=lambda core, call: (call.on, Kind.LOCK, int(call.mode), int(call.mutex)), notes=_MUTEX_NOTES,
+    sources=_MUTEX_SOURCES,
+)  # fmt: skip
+def lock(core: Core, call: SimpleNamespace) -> None:
+    """Hold the pipe back until the work that other pipes did under this mutex, earlier in the program, is done.
+
+    What the pipe does until its unlock is under the mutex. A second lock of one pipe does not wait for the first: that
+    takes ``asc_sync_pipe``.
+    """
+
+
+@plain_instruction(
+    "unlock", cpp="asc_unlock", aliases=("rls_buf",), asm=(Asm("rls_buf"), Asm("rls_buf", order=("mutex", "on", "mode"))),
+    profiles=("a5",), operands=_MUTEX, rules=_MUTEX_RULES, core="any",
+    row=lambda core, call: (call.on, Kind.UNLOCK, int(call.mode), int(call.mutex)), notes=_MUTEX_NOTES,
+    sources=_MUTEX_SOURCES,
+)  # fmt: skip
+def unlock(core: Core, call: SimpleNamespace) -> None:
+    """End what the pipe does under this mutex: the next lock of another pipe waits until it is done."""
 
 
 def _as_barrier_all(call: SimpleNamespace, profile: Profile) -> Iterator[Group]:

@@ -45,6 +45,8 @@ class Kind(IntEnum):
     VF_BEGIN = 6
     VF_END = 7
     MEM_BAR = 8
+    LOCK = 9
+    UNLOCK = 10
 
 
 DATA_BARRIER = 1
@@ -65,9 +67,9 @@ ROW = np.dtype(
         ("kind", "u1"),
         ("mnemonic", "<u2"),
         ("n_access", "u1"),
-        ("pipe2", "u1"),  # the other pipe of a flag
+        ("pipe2", "u1"),  # the other pipe of a flag; 1 for a lock that does not hold its pipe back
         ("parent", "<i4"),  # row of the instruction this is a step of, or -1
-        ("arg", "<u4"),  # event id; mem_bar mode; launch number; DATA_BARRIER; calls of an expansion in one row
+        ("arg", "<u4"),  # event id; mutex; mem_bar mode; launch number; DATA_BARRIER; calls of an expansion in one row
         ("site", "<u8"),  # 1-based index of a noted site, or a program counter where SITE_PC is set in flags
         ("work", "<u4"),  # repeats or blocks, for timing
         ("flags", "<u2"),

@@ -46,6 +46,18 @@ class Kept(IntEnum):
     MASK_HIGH = 2
 
 
+WORK_PIPES = {
+    "TLOAD": Pipe.MTE2, "TSTORE_ACC": Pipe.FIX, "TSTORE_VEC": Pipe.MTE3, "TMOV_M2L": Pipe.MTE1, "TMOV_M2S": Pipe.FIX,
+    "TMOV_M2B": Pipe.MTE1, "TMOV_M2V": Pipe.V, "TMOV_V2M": Pipe.FIX, "TMATMUL": Pipe.M, "TVEC": Pipe.V,
+    "TVECWAIT_EVENT": Pipe.V, "EVENT_LOAD_FROM_GM": Pipe.MTE2, "EVENT_STORE_FROM_ACC": Pipe.FIX,
+    "EVENT_STORE_FROM_VEC": Pipe.MTE3, "EVENT_MOVE_MAT_TO_LEFT": Pipe.MTE1, "EVENT_MOVE_MAT_TO_SCALAR": Pipe.FIX,
+    "EVENT_MOVE_MAT_TO_BIAS": Pipe.MTE1, "EVENT_MOVE_MAT_TO_VEC": Pipe.V, "EVENT_MOVE_VEC_TO_MAT": Pipe.FIX,
+    "EVENT_COMPUTE_MATMUL": Pipe.M, "EVENT_COMPUTE_VEC": Pipe.V, "EVENT_VEC_WAITPOINT": Pipe.V,
+}  # fmt: skip
+"""Kinds of work by which ``.pto`` text names pipes, in both public spellings (PTOAS, ``sync_op_type`` and
+``pipe_event_type``)."""
+
+
 class BLayout(IntEnum):
     """Order of the boxes (or, without boxes, of the elements) of a tile."""
 

@@ -32,6 +32,7 @@ class Profile:
     is_chip: bool
     vector_bytes: int
     event_ids: int
+    mutexes: int
     max_blocks: int
     spaces: dict[str, SpaceLimits]
     ordered_pipes: frozenset[str]
@@ -64,6 +65,7 @@ def load(name: str) -> Profile:
         is_chip=data["is_chip"],
         vector_bytes=data["vector_bytes"],
         event_ids=data["event_ids"],
+        mutexes=data.get("mutexes", 0),
         max_blocks=data["max_blocks"],
         spaces={key: SpaceLimits(**limits) for key, limits in data["spaces"].items()},
         ordered_pipes=frozenset(data["order"]["kept"]),

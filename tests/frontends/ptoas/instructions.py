@@ -69,7 +69,7 @@ def plain(name: str, operands: tuple, effect: Any, level: str = "sync", **record
         profiles=ALL,
         doc=name,
         level=level,
-        asm=(Asm(name),),
+        asm=record.pop("asm", (Asm(name),)),
         **record,
     )
 
@@ -99,6 +99,10 @@ STORE = tile(Store, "tstore", (Out("dst", Sort.GLOBAL), In("src")), Pipe.MTE3)
 FLAG = plain(
     "set_flag", (Choice("source", Pipe), Choice("target", Pipe), Choice("event", int)), lambda core, call: None
 )
+TAKE = plain(
+    "take", (Choice("on", Pipe), Choice("mutex", int)), lambda core, call: None,
+    asm=(Asm("take"), Asm("take", order=("mutex", "on"))),
+)  # fmt: skip
 BLOCK = plain("get_block_idx", (), lambda core, call: core.block, level="system")
 _VECTORS = (
     *(Out(name, Sort.VREG, "T") for name in ("dst0", "dst1")), *(In(name, Sort.VREG, "T") for name in ("src0", "src1")),
@@ -117,7 +121,7 @@ def registry(*definitions: Definition) -> Registry:
     """A registry of these definitions (all of the above without any)."""
     made = Registry()
     for definition in definitions or (
-        ADD, SORT, SCALE, ACCUMULATE, LOAD, STORE, FLAG, BLOCK, WEAVE, NORMAL, BROADCAST, STORE_REGISTER,
+        ADD, SORT, SCALE, ACCUMULATE, LOAD, STORE, FLAG, TAKE, BLOCK, WEAVE, NORMAL, BROADCAST, STORE_REGISTER,
     ):  # fmt: skip
         made.add(definition)
     return made

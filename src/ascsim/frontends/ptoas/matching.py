@@ -43,7 +43,7 @@ from ascsim.isa.definition import (
     Sort,
 )
 from ascsim.machine.operands import REGISTER_BYTES, MReg, Pointer, VReg
-from ascsim.machine.words import Space
+from ascsim.machine.words import WORK_PIPES, Pipe, Space
 
 Values = tuple[Any, ...]
 
@@ -91,14 +91,16 @@ def match(call: Call, registry: Registry, profile: str) -> Match:
     Raises:
         UserError: no definition has the name, an attribute or word means nothing to it, or none has the types.
     """
-    problems: list[str] = []
+    problems: list[UserError] = []
     misfits: list[Match] = []
     mistyped: list[Match] = []
     for spelled in _selected(call, registry, profile):
-        filled = _fill(call, spelled)
-        if isinstance(filled, str):
-            problems.append(filled)
-        elif not filled.fits:
+        try:
+            filled = _fill(call, spelled)
+        except UserError as problem:  # another spelling may have the word in this place
+            problems.append(problem)
+            continue
+        if not filled.fits:
             misfits.append(filled)
         elif _has_types(filled, call):
             return filled
@@ -108,7 +110,7 @@ def match(call: Call, registry: Registry, profile: str) -> Match:
         raise UserError(_types_lacking(registry.by_asm[call.name], call), call.site)
     if mistyped or misfits:
         return (mistyped or misfits)[0]
-    raise UserError(problems[0], call.site)
+    raise problems[0]
 
 
 def _has_types(found: Match, call: Call) -> bool:
@@ -293,8 +295,12 @@ class _Filling:
         self.filled[place.name] = argument if _is_operand(argument) else _literal(place, argument.value, self.call)
 
 
-def _fill(call: Call, spelled: _Spelled) -> Match | str:
-    """The arguments of a definition; a sentence where the text has an attribute that means nothing to it."""
+def _fill(call: Call, spelled: _Spelled) -> Match:
+    """The arguments of a definition.
+
+    Raises:
+        UserError: the text has an attribute or a word that means nothing to it.
+    """
     definition = spelled.definition
     filling = _Filling(call, spelled)
     for keyword, arguments in sorted(call.arguments.items(), key=lambda item: item[0] != "outs"):
@@ -304,7 +310,8 @@ def _fill(call: Call, spelled: _Spelled) -> Match | str:
             continue
         place = _attribute_place(key, value, definition.inputs, filling.filled)
         if place is None:
-            return f"pto.{call.name} has no attribute '{key}'; its operands are {_operand_list(definition)}"
+            known = _operand_list(definition)
+            raise UserError(f"pto.{call.name} has no attribute '{key}'; its operands are {known}", call.site)
         filling.filled[place.name] = _literal(place, value, call)
     for operand in definition.inputs:
         if operand.lane_mask and spelled.spelling.order and operand.name not in spelled.spelling.order:
@@ -373,6 +380,8 @@ def _literal(operand: Operand, value: Any, call: Call) -> Any:
     if not isinstance(value, Word | Flag | str):
         return value
     word = str(_text(value))
+    if operand.enum is Pipe and word in WORK_PIPES:
+        return WORK_PIPES[word]
     if isinstance(operand.enum, type) and issubclass(operand.enum, IntEnum):
         members = {name.lower().replace("_", ""): member for name, member in operand.enum.__members__.items()}
         parts = word.lower().split("_")
