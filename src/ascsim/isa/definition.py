@@ -245,6 +245,10 @@ class Definition:
                 setattr(call, operand.name, operand.default)
         return call
 
+    def takes(self, args: Sequence[Any]) -> bool:
+        """Whether the element types of the operands are among those it is for; how an overload is chosen."""
+        return True
+
     # Legality
 
     def check(self, profile: Profile, args: Sequence[Any]) -> tuple[Finding, ...]:
@@ -494,6 +498,13 @@ class MemoryInstruction(Definition):
         self.work = work
         self.expand = expand
         self.watch = watch
+
+    def takes(self, args: Sequence[Any]) -> bool:
+        """See :class:`Definition`."""
+        typed = [
+            (o, a) for o, a in zip(self.inputs, args, strict=False) if o.sort is Sort.POINTER and o.dtype is not None
+        ]
+        return any(all(a.dtype is v.get(str(o.dtype), o.dtype) for o, a in typed) for v in self.variants)
 
     def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
         """The steps of a form that is made of others (``_sync`` forms)."""

@@ -174,3 +174,19 @@ def test_a_refused_kernel_is_not_blamed_for_the_flags_it_left():
 
     run = refused.options(raise_on_error=False)[1](np.ones((4, 64), np.float32))
     assert [d.code for d in run.diagnostics] == ["L003"]
+
+
+def test_an_overload_is_chosen_by_the_types_of_its_addresses():
+    @ascsim.kernel(arch="a2a3")
+    def narrow(x, out):
+        a, b = ascsim.local("f32", 64), ascsim.local("f16", 64)
+        ascsim.asc_copy_gm2ub(a, x, 256)
+        load_then()
+        ascsim.asc_add_relu(b, a, a, 64)
+        ascsim.set_flag(Pipe.V, Pipe.MTE3, 0)
+        ascsim.wait_flag(Pipe.V, Pipe.MTE3, 0)
+        ascsim.asc_copy_ub2gm(out, b, 128)
+
+    x, out = np.linspace(-2, 2, 64, dtype=np.float32), np.zeros(64, np.float16)
+    narrow(x, out)
+    assert np.array_equal(out, np.maximum(x + x, 0).astype(np.float16))

@@ -136,7 +136,7 @@ def _choose(candidates: Sequence[Definition], args: Sequence[Any]) -> Definition
         if needed <= len(args) <= len(candidate.inputs) and not any(
             wrong_sort(candidate, o, a) for o, a in zip(candidate.inputs, operands, strict=False)
         ):
-            if not isinstance(candidate, RegisterInstruction) or candidate.takes(operands):
+            if candidate.takes(operands):
                 return candidate
             fitting.append(candidate)
     return (fitting or candidates)[0]
