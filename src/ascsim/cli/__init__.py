@@ -13,6 +13,7 @@ from ascsim.diagnostics import UserError
 
 COMMANDS = {
     "run": ("run", "Run a kernel and say whether it is right, legal and race-free."),
+    "time": ("timing", "Say where a kernel's time goes: pipes, critical path, idle time and its cause."),
     "c++": ("cxx", "Compile and link like the vendor's compiler; the program then runs here."),
     "cmake-toolchain": ("cmake_toolchain", "The path of a CMake toolchain file that makes ascsim the compiler."),
     "check": ("check", "List what a source file uses that is not available or not implemented."),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import click
 
 arch_option = click.option(
@@ -11,3 +15,78 @@ arch_option = click.option(
     help="The chip: a2a3, a5, cpu, or an alias (dav-2201, dav-3510, Ascend910B, ...). run takes several: a2a3,a5.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
+
+
+_KERNEL_OPTIONS: tuple[Callable[..., Any], ...] = (
+    click.argument("file", type=click.Path(path_type=Path)),
+    click.argument("program_arguments", nargs=-1, type=click.UNPROCESSED),
+    arch_option,
+    click.option(
+        "--arg",
+        "given",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="An argument of a .pto kernel: a .npy file, "
+        "a raw file (x.bin, x.bin:f16:4x64), iota, zeros, random, or a number. Arrays that are not given are zeros.",
+    ),
+    click.option("--kernel", "kernel_name", default=None, help="Which function of a .pto file."),
+    click.option(
+        "--blocks",
+        default=None,
+        type=click.IntRange(1),
+        help="Blocks of a .pto kernel's launch (default: 1). Of another kernel's: what if, whatever the program says.",
+    ),
+    click.option(
+        "--sync",
+        type=click.Choice(["manual", "auto"]),
+        default=None,
+        help="Who synchronises pipes: the kernel or the tool. Default: manual where an address or a flag appears.",
+    ),
+    click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro for a C++ source."),
+    click.option("-I", "includes", multiple=True, metavar="DIR", help="Look for a C++ source's headers here."),
+    click.option("--timeout", default=None, type=float, metavar="SECONDS", help="Stop a program that runs longer."),
+    click.option(
+        "--keep",
+        default=None,
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Leave the rewritten C++ sources and the compile commands here.",
+    ),
+    click.option(
+        "--trace",
+        "trace_files",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write a timeline: x.perfetto.json for Perfetto and chrome://tracing, any other x.json for MindStudio "
+        "Insight, with tables by instruction and by source line beside it.",
+    ),
+    click.option("--timeline", is_flag=True, help="Show a timeline of the pipes."),
+    click.option(
+        "--trace-dir",
+        default=None,
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Leave the raw record of the run here: every instruction and the bytes it touched.",
+    ),
+    click.option(
+        "--report-to",
+        type=click.Choice(["stdout", "stderr"]),
+        default="stdout",
+        help="Where the report goes "
+        "(default: stdout; stderr for a program that ascsim c++ linked and that is started by its own name).",
+    ),
+    json_option,
+)
+
+
+def kernel_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: the arguments and options of commands that run a kernel."""
+    for option in reversed(_KERNEL_OPTIONS):
+        command = option(command)
+    return command
+
+
+def wants_time(options: dict[str, Any]) -> bool:
+    """Whether the options ask for more of a run than its verdict: its timeline."""
+    return bool(options.get("is_timed") or options["trace_files"] or options["timeline"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascsim.cli.options import arch_option, json_option
+from ascsim.cli.options import kernel_options, wants_time
 from ascsim.diagnostics import UserError
 
 if TYPE_CHECKING:
@@ -25,17 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False})
-@click.argument("file", type=click.Path(path_type=Path))
-@click.argument("program_arguments", nargs=-1, type=click.UNPROCESSED)
-@arch_option
-@click.option(
-    "--arg",
-    "given",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="An argument of a .pto kernel: a .npy file, "
-    "a raw file (x.bin, x.bin:f16:4x64), iota, zeros, random, or a number. Arrays that are not given are zeros.",
-)
+@kernel_options
 @click.option(
     "--out",
     "outs",
@@ -52,33 +42,6 @@ if TYPE_CHECKING:
 )
 @click.option("--rtol", default=0.0, help="Relative tolerance of --golden (default: bit for bit).")
 @click.option("--atol", default=0.0, help="Absolute tolerance of --golden.")
-@click.option("--kernel", "kernel_name", default=None, help="Which function of a .pto file.")
-@click.option("--blocks", default=1, show_default=True, help="Blocks of a .pto kernel's launch.")
-@click.option(
-    "--sync",
-    type=click.Choice(["manual", "auto"]),
-    default=None,
-    help="Who synchronises pipes: the kernel or the tool. Default: manual where an address or a flag appears.",
-)
-@click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro for a C++ source.")
-@click.option("-I", "includes", multiple=True, metavar="DIR", help="Look for a C++ source's headers here.")
-@click.option("--timeout", default=None, type=float, metavar="SECONDS", help="Stop a program that runs longer.")
-@click.option(
-    "--keep",
-    default=None,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Leave the rewritten C++ sources and the compile commands here.",
-)
-@click.option("--trace-dir", default=None, type=click.Path(path_type=Path), metavar="DIR", help="Leave the trace here.")
-@click.option(
-    "--report-to",
-    type=click.Choice(["stdout", "stderr"]),
-    default="stdout",
-    help="Where the report goes "
-    "(default: stdout; stderr for a program that ascsim c++ linked and that is started by its own name).",
-)
-@json_option
 def command(file: Path, **options: Any) -> int:
     """Run FILE and say whether it is right, legal and race-free.
 
@@ -90,11 +53,11 @@ def command(file: Path, **options: Any) -> int:
         raise UserError(f"there is no file {file}; give an .asc or C++ source, a .pto file, a Python file or a program")
     if "," in (options["arch"] or ""):
         return _run_on_each(file, options)
-    return _report(_run(file, options), options)
+    return _report(finish(file, options), options)
 
 
 @dataclass(frozen=True)
-class _Finished:
+class Finished:
     """A file that ran: its launches, the program's exit status, golden comparisons, arrays to show."""
 
     runs: Sequence[Run]
@@ -111,7 +74,8 @@ class _Finished:
         return self.status or (0 if self.ok else 1)
 
 
-def _run(file: Path, options: dict[str, Any]) -> _Finished:
+def finish(file: Path, options: dict[str, Any]) -> Finished:
+    """Run a file as the options of ``ascsim run`` say."""
     if file.suffix == ".pto":
         return _run_pto(file, options)
     of_pto = (("given", "--arg"), ("outs", "--out"), ("goldens", "--golden"), ("kernel_name", "--kernel"))
@@ -126,7 +90,7 @@ def _run(file: Path, options: dict[str, Any]) -> _Finished:
 # Python
 
 
-def _run_python(file: Path, options: dict[str, Any]) -> _Finished:
+def _run_python(file: Path, options: dict[str, Any]) -> Finished:
     """Execute the script; every launch in it is reported."""
     import runpy
     import traceback
@@ -134,7 +98,7 @@ def _run_python(file: Path, options: dict[str, Any]) -> _Finished:
     from ascsim.frontends import launch
 
     runs: list[Run] = []
-    launch.observe(runs.append, options["arch"], options["sync"])
+    launch.observe(runs.append, options["arch"], options["sync"], options["blocks"] or 0)
     status = 0
     before = sys.argv
     sys.argv = [str(file), *options["program_arguments"]]
@@ -158,7 +122,7 @@ def _run_python(file: Path, options: dict[str, Any]) -> _Finished:
         launch.observe(None)
     if not runs and not status:
         raise UserError(f"{file.name} ran, but launched no kernel; call one, as in kernel[1](x, y)")
-    return _Finished(runs, status)
+    return Finished(runs, status)
 
 
 @contextlib.contextmanager
@@ -177,7 +141,7 @@ def _program_output(as_json: bool) -> Any:
 _OF_CPP = (("defines", "-D"), ("includes", "-I"), ("keep", "--keep"), ("timeout", "--timeout"))
 
 
-def _run_pto(file: Path, options: dict[str, Any]) -> _Finished:
+def _run_pto(file: Path, options: dict[str, Any]) -> Finished:
     from ascsim import profiles
     from ascsim.cli import arguments
     from ascsim.frontends import ptoas
@@ -203,14 +167,14 @@ def _run_pto(file: Path, options: dict[str, Any]) -> _Finished:
             raise UserError(f"argument {name} of {kernel.name} is a number; --out and --golden take arrays")
     values = {a.name: _value(kernel.name, a, given.get(a.name)) for a in kernel.arguments}
     wanted = {n: arguments.array(n, path, by_name[n].dtype, values[n].shape) for n, path in goldens.items()}
-    run = kernel.run(profile, options["blocks"], values, options["sync"])
+    run = kernel.run(profile, options["blocks"] or 1, values, options["sync"])
     if any(kind == "refused" for kind, _ in run.trace.notes):  # it stopped on the way: there are no results
-        return _Finished([run])
+        return Finished([run])
     comparisons = [compare(n, values[n], w, options["rtol"], options["atol"]) for n, w in wanted.items()]
     for name, path in outs.items():
         arguments.save(Path(path), values[name])
     shown = {} if options["as_json"] else {n: values[n] for n in kernel.written if n not in outs and n not in goldens}
-    return _Finished([run], 0, comparisons, shown)
+    return Finished([run], 0, comparisons, shown)
 
 
 def _value(kernel: str, argument: Argument, text: str | None) -> Any:
@@ -228,7 +192,7 @@ def _value(kernel: str, argument: Argument, text: str | None) -> Any:
 # C++
 
 
-def _run_cpp(file: Path, options: dict[str, Any]) -> _Finished:
+def _run_cpp(file: Path, options: dict[str, Any]) -> Finished:
     from ascsim.frontends.cpp import run
 
     flags = [*(f"-D{d}" for d in options["defines"]), *(f"-I{d}" for d in options["includes"])]
@@ -236,8 +200,9 @@ def _run_cpp(file: Path, options: dict[str, Any]) -> _Finished:
         file, options["arch"], list(options["program_arguments"]), flags=flags, sync=options["sync"],
         timeout=options["timeout"], keep=options["keep"], trace_directory=options["trace_dir"],
         output_to_stderr=options["as_json"], keep_results=options.get("keep_results", False),
+        blocks=options["blocks"] or 0, keep_sites=wants_time(options),
     )  # fmt: skip
-    return _Finished([finished], status)
+    return Finished([finished], status)
 
 
 # Several profiles
@@ -257,7 +222,7 @@ def _run_on_each(file: Path, options: dict[str, Any]) -> int:
         if not options["as_json"]:
             click.secho(f"== {name}", bold=True)
         try:
-            finished = _run(file, own)
+            finished = finish(file, own)
         except UserError as error:
             sides.append(side_by_side.Side(name, error.status, str(error)))
             continue
@@ -284,7 +249,7 @@ def _run_on_each(file: Path, options: dict[str, Any]) -> int:
 # Reports
 
 
-def _report(finished: _Finished, options: dict[str, Any]) -> int:
+def _report(finished: Finished, options: dict[str, Any]) -> int:
     """Print what was found; returns the exit status."""
     from ascsim.cli.arguments import shortened
     from ascsim.report import terminal
@@ -297,6 +262,7 @@ def _report(finished: _Finished, options: dict[str, Any]) -> int:
             {"name": c.name, "ok": c.ok, "differ": c.differ, "total": c.total, "text": c.lines()} for c in comparisons
         ]
         click.echo(json.dumps({"ok": finished.ok, "status": status, "runs": _data(runs), "golden": golden}))
+        _draw(_console(options), runs, options)
         return status
     console = _console(options)
     for name, values in finished.shown.items():
@@ -307,7 +273,19 @@ def _report(finished: _Finished, options: dict[str, Any]) -> int:
             console.print(line, style="green" if comparison.ok else "red", markup=False, soft_wrap=True)
     for run in runs:
         terminal.show(console, run.kernel, run.profile, run.trace, run.diagnostics, run.sync)
+    _draw(console, runs, options)
     return status
+
+
+def _draw(console: Console, runs: Sequence[Run], options: dict[str, Any]) -> None:
+    """The timelines and trace files that were asked for."""
+    if not wants_time(options):
+        return
+    from ascsim import timing
+    from ascsim.cli.timing import pictures
+
+    for number, run in enumerate(runs):
+        pictures(console, run, timing.schedule(run.trace, run.profile), number, options)
 
 
 def _data(runs: Sequence[Run]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ascsim import profiles
-from ascsim.diagnostics import Diagnostic, Fault, Refused, Severity, UserError
+from ascsim.diagnostics import Diagnostic, Fault, Refused, Severity, Site, UserError
 from ascsim.frontends.placement import Placement
 from ascsim.frontends.values import global_array
 from ascsim.machine.autosync import AutoSync
@@ -40,6 +40,8 @@ class Run:
     sync: str
     seconds: float = 0.0
     results: dict[str, np.ndarray] = field(default_factory=dict)
+    sites: Callable[[int, int], Site | None] = lambda number, flags: None
+    """The source site behind a row's ``site`` and ``flags``; of a C++ program only where asked for."""
 
     @property
     def ok(self) -> bool:
@@ -71,14 +73,20 @@ class Script:
     observer: Callable[[Run], None] | None = None
     arch: str | None = None
     sync: str | None = None
+    blocks: int = 0
 
 
 script = Script()
 
 
-def observe(observer: Callable[[Run], None] | None, arch: str | None = None, sync: str | None = None) -> None:
-    """Show every finished launch to ``observer``; ``arch`` and ``sync`` are for kernels that name none themselves."""
-    script.observer, script.arch, script.sync = observer, arch, sync
+def observe(
+    observer: Callable[[Run], None] | None, arch: str | None = None, sync: str | None = None, blocks: int = 0
+) -> None:
+    """Show every finished launch to ``observer``; ``arch`` and ``sync`` are for kernels that name none themselves.
+
+    ``blocks``, if not 0, stands for what launches say.
+    """
+    script.observer, script.arch, script.sync, script.blocks = observer, arch, sync, blocks
 
 
 def conclude(run: Run, raise_on_error: bool) -> Run:
@@ -194,6 +202,7 @@ def launch(
     from ascsim import checks
 
     trace = sink.trace()
-    diagnostics = checks.run(trace, profile, checks.noted_sites(trace))
+    sites = checks.noted_sites(trace)
+    diagnostics = checks.run(trace, profile, sites)
     findings = [*([stopped] if stopped else []), *diagnostics]
-    return Run(name, profile, trace, findings, sync, time.perf_counter() - started, results)
+    return Run(name, profile, trace, findings, sync, time.perf_counter() - started, results, sites)

@@ -242,7 +242,7 @@ def _placed(trace: Trace, visit: Visit, table: Costs) -> list[CoreRun]:
     for index, (launch, core) in enumerate(zip(visit.launch.tolist(), visit.core.tolist(), strict=True)):
         first = int(visit.rows(visit.starts[index : index + 1])[0]) if visit.starts[index] < len(trace.rows) else -1
         cores = noted.get(numbers.get((core, first), -1), {}).get("cores", [])
-        side, block = cores[core] if core < len(cores) else ("aiv", core)
+        side, block = (cores[core % len(cores)][0], core // len(cores)) if cores else ("aiv", core)
         before = sum(1 for other in placed if other.launch == launch - first_launch and other.side == side)
         slot = before % table.slots if side == "aiv" else table.slots + before % max(table.slots // 2, 1)
         placed.append(CoreRun(launch - first_launch, core, block, side, slot, 0, 0))

@@ -277,7 +277,7 @@ class _Reader:
     def _reason(self, row: int, held: int) -> tuple[str, str, str]:
         """(cause, source line, what that waited for) of the idle time before a row."""
         if held < 0:
-            return ISSUE, self.where(row), "issued by the scalar unit only then"
+            return f"{ISSUE}: the scalar unit gave it out only then", self.where(row), ""
         record = self.trace.rows[held]
         if record["kind"] == Kind.WAIT_FLAG:
             source, target = Pipe(int(record["pipe2"])).name, Pipe(int(record["pipe"])).name

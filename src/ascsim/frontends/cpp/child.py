@@ -44,11 +44,13 @@ def main(job: int) -> NoReturn:
     run(**json.loads(words))
 
 
-def run(directory: str, profile: str, library: str, program: str, arguments: list[str], keep_results: bool) -> NoReturn:
+def run(
+    directory: str, profile: str, library: str, program: str, arguments: list[str], keep_results: bool, blocks: int
+) -> NoReturn:  # fmt: skip
     """Load and run the program; ends the process with its status."""
     trace, file = Path(directory), Path(program)
     try:
-        status = _run(trace, profile, Path(library), file, arguments, keep_results)
+        status = _run(trace, profile, Path(library), file, arguments, keep_results, blocks)
     except Exception as error:
         if os.environ.get("ASCSIM_DEBUG"):
             traceback.print_exc()
@@ -61,13 +63,14 @@ def run(directory: str, profile: str, library: str, program: str, arguments: lis
 
 
 def _run(
-    directory: Path, profile_name: str, library: Path, program: Path, arguments: list[str], keep_results: bool
-) -> int:
+    directory: Path, profile_name: str, library: Path, program: Path, arguments: list[str], keep_results: bool,
+    blocks: int,
+) -> int:  # fmt: skip
     image = load_image(program)
     call = directory / CALL
     if not image.has_main and not call.exists():
         raise UserError(f"{program} has no main function: it is a library of kernels, not a program")
-    host = Host(library, profiles.load(profile_name), directory, keep_results)
+    host = Host(library, profiles.load(profile_name), directory, keep_results, blocks)
     handle = host.load(image)
     if call.exists():
         return _call_kernel(host, directory, json.loads(call.read_text(encoding="utf-8")))

@@ -229,10 +229,14 @@ class BlockCore(Core):
 class Host:
     """One program's machine. All public methods may be called before ``main``: static initialisers call acl."""
 
-    def __init__(self, library_path: Path, profile: Profile, directory: Path, keep_results: bool = False) -> None:
+    def __init__(
+        self, library_path: Path, profile: Profile, directory: Path, keep_results: bool = False, blocks: int = 0
+    ) -> None:  # fmt: skip
         self.profile = profile
         self.directory = directory
         self.keep_results = keep_results
+        self.blocks = blocks
+        """Blocks of every launch, instead of what the program says; 0: what it says."""
         self.library = ctypes.CDLL(str(library_path), ctypes.RTLD_GLOBAL)
         self._kernel_library = ctypes.PyDLL(str(library_path))  # calls that keep the interpreter's lock
         self._kernels: list[dict[str, Any]] = []
@@ -580,6 +584,7 @@ class Host:
         self, name: str, file: str, line: int, blocks: int, dynamic_ub: int, entries: dict[str, int], arguments: int,
         pc: int,
     ) -> int:  # fmt: skip
+        blocks = self.blocks or blocks
         if not 1 <= blocks <= self.profile.max_blocks:
             self._finding(
                 "H004", f"{name}<<<{blocks}, ...>>>: a launch has 1 to {self.profile.max_blocks} blocks",

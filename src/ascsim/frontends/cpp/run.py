@@ -35,11 +35,14 @@ def run_file(
     trace_directory: Path | None = None,
     output_to_stderr: bool = False,
     keep_results: bool = False,
+    blocks: int = 0,
+    keep_sites: bool = False,
 ) -> tuple[Run, int]:
     """Build ``file`` if it is a source (with these compiler ``flags``), run it, and judge its trace.
 
     Returns the run and the program's exit status (1 when it was ended by a signal or by its time limit).
-    ``keep_results`` is for :attr:`~ascsim.frontends.launch.Run.results`.
+    ``keep_results`` is for :attr:`~ascsim.frontends.launch.Run.results`, ``keep_sites`` for
+    :attr:`~ascsim.frontends.launch.Run.sites`; ``blocks``, if not 0, stands for what the program's launches say.
 
     Raises:
         UserError: the file is neither a source nor a program of ``ascsim c++``, or does not compile.
@@ -56,9 +59,12 @@ def run_file(
             if arch and profiles.find(arch).name != load_image(program).profile:
                 raise UserError(f"{file} was compiled for {load_image(program).profile}; build it again for {arch}")
         outcome = session.run(
-            program, arguments, timeout=timeout, trace_directory=trace_directory, child=child, keep_results=keep_results
-        )
+            program, arguments, timeout=timeout, trace_directory=trace_directory, child=child, keep_results=keep_results,
+            blocks=blocks,
+        )  # fmt: skip
     try:
+        if keep_sites:
+            outcome.sites(0, 0)  # looked up while the modules are there
         return judge(outcome, file.stem, started), 1 if outcome.status is None else outcome.status
     finally:
         outcome.close()
@@ -83,7 +89,7 @@ def judge(outcome: session.Outcome, name: str, started: float) -> Run:
     modes = {note.get("sync", "manual") for note in launches}
     sync = "mixed" if len(modes) > 1 else next(iter(modes), "no")
     seconds = time.perf_counter() - started
-    return Run(kernel, outcome.profile, outcome.trace, found, sync, seconds, outcome.results())
+    return Run(kernel, outcome.profile, outcome.trace, found, sync, seconds, outcome.results(), outcome.sites)
 
 
 def _dialect(trace: Trace) -> str:

@@ -157,7 +157,7 @@ class Child:
         self.process = subprocess.Popen(command, stdout=stdout, pass_fds=(job,))
         os.close(job)
 
-    def start(self, **job: str | bool | Sequence[str]) -> None:
+    def start(self, **job: str | int | Sequence[str]) -> None:
         """Say what to run: the arguments of :func:`ascsim.frontends.cpp.child.run`."""
         with contextlib.suppress(BrokenPipeError), os.fdopen(self._job, "w", encoding="utf-8") as pipe:
             json.dump(job, pipe)
@@ -185,6 +185,7 @@ def run(
     call: Call | None = None,
     child: Child | None = None,
     keep_results: bool = False,
+    blocks: int = 0,
 ) -> Outcome:
     """Run a program that ``ascsim c++`` linked, on this process's standard streams.
 
@@ -198,6 +199,7 @@ def run(
         call: run this kernel of a library instead of the program's ``main``.
         child: the process to use, which was made with its own ``stdout``.
         keep_results: leave what device memory holds after each launch (:meth:`Outcome.results`).
+        blocks: how many blocks every launch has, instead of what the program says; 0: what it says.
 
     Raises:
         UserError: the file was not linked by ascsim or by another one, or the runtime library cannot be built.
@@ -216,7 +218,7 @@ def run(
     child = child or Child(stdout)
     child.start(
         directory=str(directory), profile=chip.name, library=str(library), program=str(program.absolute()),
-        arguments=list(arguments), keep_results=keep_results,
+        arguments=list(arguments), keep_results=keep_results, blocks=blocks,
     )  # fmt: skip
     timed_out = _wait(child.process, timeout)
     status = child.process.returncode

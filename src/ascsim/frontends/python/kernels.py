@@ -65,6 +65,7 @@ class Kernel:
 
     def _launch(self, blocks: int, *args: Any) -> Run:
         profile = profiles.find(self.arch or script.arch or "a2a3")
+        blocks = script.blocks or blocks
         if not 1 <= blocks <= profile.max_blocks:
             raise UserError(f"a launch has 1 to {profile.max_blocks} blocks, not {blocks}")
         names = list(inspect.signature(self.function).parameters)

@@ -1,0 +1,110 @@
+"""``ascsim time FILE``: where the time of a kernel goes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ascsim.cli.options import kernel_options
+from ascsim.diagnostics import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ascsim.frontends.launch import Run
+    from ascsim.timing import Schedule
+
+_PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
+_OF_RUN: dict[str, Any] = {"outs": (), "goldens": (), "rtol": 0.0, "atol": 0.0}
+
+
+@click.command("time")
+@kernel_options
+@click.option(
+    "--infinite",
+    multiple=True,
+    type=click.Choice(_PIPES, case_sensitive=False),
+    metavar="PIPE",
+    help="What if this pipe's work took no time (MTE2: loads that cost nothing)?",
+)
+def command(file: Path, **options: Any) -> int:
+    """Run FILE and say where its time goes on the chip: cycles by pipe, the critical path, idle pipes and why.
+
+    The figures are a model's (docs/design.md, Time), the same on every machine. What if: --blocks, another --npu-arch,
+    --infinite. The exit status is that of ascsim run: time that a wrong kernel takes means nothing.
+    """
+    from ascsim.cli.run import finish
+
+    if not file.exists():
+        raise UserError(f"there is no file {file}; give an .asc or C++ source, a .pto file, a Python file or a program")
+    finished = finish(file, {**options, **_OF_RUN, "is_timed": True})
+    if options["trace_dir"] and finished.runs:
+        finished.runs[-1].trace.save(options["trace_dir"])
+    reports = [_timed(run, number, options) for number, run in enumerate(finished.runs)]
+    if options["as_json"]:
+        click.echo(json.dumps({"ok": finished.ok, "status": finished.exit_status, "runs": reports}))
+    return finished.exit_status
+
+
+def _timed(run: Run, number: int, options: dict[str, Any]) -> dict[str, Any]:
+    """Report one run; returns it as plain data."""
+    from ascsim import timing
+    from ascsim.machine.words import Pipe
+    from ascsim.report import time
+    from ascsim.timing.summary import summarize
+
+    infinite = [Pipe[name.upper()] for name in options["infinite"]]
+    schedule = timing.schedule(run.trace, run.profile, infinite)
+    summary = summarize(schedule, run.sites)
+    without = summarize(timing.schedule(run.trace, run.profile), run.sites) if infinite else None
+    console = _console(options)
+    if not options["as_json"]:
+        if number:
+            console.print()
+        _verdict(console, run)
+        time.show(console, run.kernel, run.profile, summary, without)
+    pictures(console, run, schedule, number, options)
+    data = {"kernel": run.kernel, "profile": run.profile.name, "ok": run.ok, **summary.as_dict()}
+    return data | ({"without_what_if": without.as_dict()} if without else {})
+
+
+def _verdict(console: Console, run: Run) -> None:
+    """Findings first, where there are errors."""
+    from ascsim.report import terminal
+
+    if not run.ok:
+        terminal.show(console, run.kernel, run.profile, run.trace, run.diagnostics, run.sync)
+
+
+def pictures(console: Console, run: Run, schedule: Schedule, number: int, options: dict[str, Any]) -> None:
+    """The timeline and the trace files that the options ask for, of the run of that number (from 0).
+
+    Raises:
+        UserError: a file has another ending than .json, or cannot be written.
+    """
+    from ascsim.report import insight, perfetto, timeline
+
+    if options["timeline"] and not options["as_json"]:
+        console.print()
+        timeline.show(console, schedule)
+    for asked in options["trace_files"]:
+        name, ending = asked.name, ".perfetto.json" if asked.name.endswith(".perfetto.json") else ".json"
+        if not name.endswith(".json"):
+            raise UserError(f"--trace {asked}: a timeline is x.json (MindStudio Insight) or x.perfetto.json (Perfetto)")
+        path = asked.with_name(f"{name.removesuffix(ending)}{f'-{number + 1}' if number else ''}{ending}")
+        try:
+            if ending == ".json":
+                insight.write(path, schedule, run.sites)
+            else:
+                perfetto.write(path, schedule, run.sites)
+        except OSError as problem:
+            raise UserError(f"cannot write {path}: {problem.strerror or problem}") from None
+
+
+def _console(options: dict[str, Any]) -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, stderr=options["report_to"] == "stderr")

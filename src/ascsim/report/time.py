@@ -1,0 +1,106 @@
+"""The time report for people: totals, what bounds the run, the critical path by line, bubbles, the roofline."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from ascsim.profiles import Profile
+from ascsim.report.terminal import plural, source_line
+from ascsim.timing.summary import Summary
+
+_BAR = 24
+_SHOWN = 8
+
+
+def text(kernel: str, profile: Profile, summary: Summary, without: Summary | None = None) -> str:
+    """The report without colour, 120 columns wide."""
+    stream = io.StringIO()
+    console = Console(file=stream, width=120, no_color=True, highlight=False, force_terminal=False)
+    show(console, kernel, profile, summary, without)
+    return stream.getvalue()
+
+
+def show(console: Console, kernel: str, profile: Profile, summary: Summary, without: Summary | None = None) -> None:
+    """Print the report. ``without`` is the summary before a what-if, to compare with."""
+
+    def line(*parts: str | tuple[str, str]) -> None:
+        console.print(Text.assemble(*parts), soft_wrap=True)
+
+    where = plural(summary.cores, "core") + (f" in {summary.waves} waves" if summary.waves > 1 else "")
+    launches = "" if summary.launches == 1 else f", {summary.launches} launches"
+    line(("ascsim: ", "bold"), f"{kernel} on {profile.title}, {where}{launches}")
+    line(
+        (f"{summary.cycles:,} cycles", "bold"), f", {summary.microseconds:.3f} µs at {summary.mhz:g} MHz; ",
+        (f"{summary.guess_share:.0%} of it are guesses", "yellow" if summary.guess_share else ""),
+    )  # fmt: skip
+    if without is not None:
+        change = (summary.cycles - without.cycles) / max(without.cycles, 1)
+        line(f"  as if {', '.join(summary.infinite)} took no time; with it {without.cycles:,} cycles ({change:+.0%})")
+    if not summary.cycles:
+        line("nothing of it takes time")
+        return
+    line("\n", ("pipe      instructions   at work            critical path", "dim"))
+    for track in summary.tracks:
+        part = track.on_path / summary.cycles
+        bar = "█" * round(part * _BAR)
+        line(
+            (f"{track.name:<9}", "cyan"), f"{track.instructions:>13,}{track.cycles:>10,}  {track.share:>5.0%}"
+            f"{track.on_path:>12,}  {part:>4.0%}  ", (bar, "cyan"),
+        )  # fmt: skip
+    line("bound by ", (summary.bound, "bold"), f": {summary.bound_share:.0%} of the critical path")
+    line("\n", ("critical path by source line", "dim"))
+    for entry in summary.lines[:_SHOWN]:
+        written = _written(entry.where)
+        line(
+            f"{entry.cycles:>10,} {entry.share:>5.0%}  ", (near(entry.where), "blue"),
+            f"  {', '.join(entry.instructions[:4])}", (f"  | {written}" if written else "", "dim"),
+        )  # fmt: skip
+    _left_out(line, summary.lines, "line")
+    if summary.bubbles:
+        line("\n", ("idle between work, and what for", "dim"))
+        for bubble in summary.bubbles[:_SHOWN]:
+            behind = f", behind {near(bubble.behind)}" if bubble.behind else ""
+            line(
+                (f"{bubble.track:<9}", "cyan"), f"{bubble.cycles:>10,} in {plural(bubble.times, 'gap')}: {bubble.cause}, ",
+                (near(bubble.where), "blue"), behind,
+            )  # fmt: skip
+        _left_out(line, summary.bubbles, "reason")
+    roof = summary.roofline
+    line("\n", ("roofline", "dim"))
+    line(
+        f"{roof.bytes:,} bytes of GM, {roof.operations:,} operations: {roof.intensity:.2f} a byte",
+        f"; memory bounds below {roof.ridge:.2f}, so ", (f"{roof.bound}-bound", "bold"),
+    )  # fmt: skip
+    line(
+        f"{roof.reached:.2f} operations a cycle, {_share(roof.reached, roof.roof)} of the {roof.roof:.2f} that it allows"
+    )
+    if summary.guesses:
+        line("\n", ("guessed costs on the critical path", "dim"))
+        for source, cycles in summary.guesses[:4]:
+            line(f"{cycles:>10,}  {source.removeprefix('guess: ')}")
+        _left_out(line, summary.guesses, "guess", 4)
+
+
+def near(place: str) -> str:
+    """A place ``path:line`` (perhaps after words) with its path as seen from here, if it lies below."""
+    return place.replace(f"{Path.cwd()}/", "")
+
+
+def _written(where: str) -> str:
+    path, _, number = where.rpartition(":")
+    found = source_line(path, int(number)) if number.isdigit() else None
+    return (found or "").strip()
+
+
+def _left_out(line: object, entries: Sequence[object], what: str, shown: int = _SHOWN) -> None:
+    if len(entries) > shown and callable(line):
+        line((f"{'':>10}  and {plural(len(entries) - shown, f'more {what}')}", "dim"))
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole:.0%}" if whole else "0%"
