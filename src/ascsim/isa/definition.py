@@ -91,6 +91,7 @@ class Operand:
     align: int = 32
     lane_mask: str = ""
     asm_name: str = ""
+    cpp_given: bool = False
     shares: str = ""
     element: tuple[str, int] | None = None
     if_bit: tuple[str, int] | None = None
@@ -1079,7 +1080,8 @@ def tile_instruction(
     """Class decorator: the class's operands, rules and methods become a registered :class:`TileInstruction`.
 
     The class has ``operands``, a docstring, ``semantics`` (a static method) or ``compute``, and may have ``rules``,
-    ``regions``, ``expand``, ``values``, ``over``, ``wait_events``, ``notes``, ``assumed``, ``sources``, ``warns``.
+    ``regions``, ``expand``, ``values``, ``over``, ``wait_events``, ``notes``, ``assumed``, ``sources``, ``warns``. What
+    it inherits, a family may share.
     """
 
     def make(body: type) -> TileInstruction:
@@ -1087,7 +1089,8 @@ def tile_instruction(
         members = {k: v for one in of_bases for k, v in one.items() if k not in ("__dict__", "__weakref__")}
         recorded = ("operands", "rules", "notes", "assumed", "sources", "warns")
         fields = {k: members.pop(k) for k in recorded if k in members}
-        kind = type(body.__name__, (TileInstruction,), members)
+        shared = tuple(base for base in body.__bases__ if base is not object)
+        kind = type(body.__name__, (*shared, TileInstruction), members)
         made = kind(
             name, cpp=cpp or name.upper(), pipe=pipe, profiles=profiles, doc=body.__doc__ or "",
             asm=(Asm(name),) if asm is None else asm, **fields, **record,

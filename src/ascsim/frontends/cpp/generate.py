@@ -273,7 +273,8 @@ def _selections(definition: d.Definition, fixed: Iterable[str] = ()) -> Iterator
     """
     by_name = {o.name: o for o in definition.operands}
     order = [name for name in definition.cpp_order if name not in fixed]
-    optional = [name for name in order if by_name[name].optional and not by_name[name].element]
+    always = {name for name in order if by_name[name].element or by_name[name].cpp_given}
+    optional = [name for name in order if by_name[name].optional and name not in always]
     numbers = [n for n in optional if by_name[n].sort.value in ("scalar", "enumeration")]
     groups = [[n for n in optional if n not in numbers], numbers]
     for counts in itertools.product(*(range(len(group) + 1) for group in groups)):

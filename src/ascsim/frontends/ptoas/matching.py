@@ -260,7 +260,7 @@ class _Filling:
         if counted(self.spelled.definition):
             given = [a for a in given if not is_counts(a.value, self.call.operand_types)]
         is_tile = self.spelled.definition.level == "tile"
-        order = self.spelled.spelling.order if keyword == ("ins" if is_tile else "") else ()
+        order = self.spelled.spelling.order if keyword in ("", "ins" if is_tile else "") else ()
         if order and len(given) != len(order):
             self.fits = False
         wanted = [o for o in self.inputs if _may_stand(o, keyword)]

@@ -247,7 +247,7 @@ class TCvt:
     operands = (
         Out("dst"),
         In("src"),
-        Choice("rmode", RoundMode, optional=True, default=RoundMode.RINT, doc="rounding mode; C++ always gives it"),
+        Choice("rmode", RoundMode, optional=True, default=RoundMode.RINT, cpp_given=True, doc="rounding mode"),
         Choice("sat_mode", SaturationMode, optional=True, doc="the pair's default where it is not given"),
         Scratch("tmp", optional=True, doc="working space of the A2/A3; 256 bytes are enough for half sources"),
     )

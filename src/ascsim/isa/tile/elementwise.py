@@ -196,7 +196,7 @@ def with_128_wide(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNam
     """The call with rows of 128 elements of 64 bits."""
     tiles = [n for n, v in vars(call).items() if isinstance(v, Tile) and n not in ("tmp", "mask")]
     for name in tiles:
-        kind = u8 if getattr(call, name).dtype is u8 else i64
+        kind = u8 if name == "dst" and hasattr(call, "cmp_mode") else i64
         call = changed(call, name, dtype=kind, cols=128, valid_cols=128)
     yield call
 
@@ -232,7 +232,7 @@ def _operands(row: Lanes) -> tuple[Operand, ...]:
         else:
             made.append(In(name, dtype="T"))
     if row.tmp:
-        made.append(Scratch("tmp", doc=row.tmp))
+        made.append(Scratch("tmp", optional=True, cpp_given=True, doc=row.tmp))
     if row.precision:
         said = "HIGH_PRECISION: the A5 keeps subnormals"
         made.append(Choice("precision", precision_of(row.precision), optional=True, default=0, doc=said))
@@ -318,7 +318,8 @@ def define(row: Lanes) -> TileInstruction:
 
     def expand(self: Any, call: SimpleNamespace, profile: Profile) -> Iterator[Group] | None:
         """The A2/A3's steps, with a barrier between them."""
-        made = row.steps(call) if row.steps is not None and profile.name == "a2a3" else []
+        given = row.steps is not None and profile.name == "a2a3" and not (row.tmp and call.tmp is None)
+        made = row.steps(call) if given and row.steps else []
         return _in_steps(made) if made else None
 
     def observe(self: Any, core: Core, args: Sequence[Any], touches: list[Touch]) -> list[Finding]:
@@ -495,7 +496,8 @@ def _xors_steps(call: SimpleNamespace) -> list[tuple[TileInstruction, tuple]]:
 
 def _other_tmp(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
     dst, tmp = call.dst, call.tmp
-    if tmp.dtype is dst.dtype and (tmp.valid_rows, tmp.valid_cols) == (dst.valid_rows, dst.valid_cols):
+    same_shape = tmp is None or (tmp.valid_rows, tmp.valid_cols) == (dst.valid_rows, dst.valid_cols)
+    if tmp is None or (tmp.dtype is dst.dtype and same_shape):
         return None
     said = f"{tmp.dtype.name} with {tmp.valid_rows}x{tmp.valid_cols} valid"
     return f"tmp is {said}, dst {dst.dtype.name} with {dst.valid_rows}x{dst.valid_cols}"
@@ -505,13 +507,15 @@ def _like_dst(code: str) -> tuple[Rule, ...]:
     """The A2/A3 need a tmp like dst; of another type it does not compile."""
 
     def other_type(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-        return None if call.tmp.dtype is call.dst.dtype else _other_tmp(definition, call, profile)
+        return _other_tmp(definition, call, profile) if call.tmp and call.tmp.dtype is not call.dst.dtype else None
 
     def types(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
-        yield changed(call, "tmp", dtype=f16 if call.dst.dtype is not f16 else f32)
+        yield SimpleNamespace(
+            **{**vars(call), "tmp": replace(call.dst, dtype=f16 if call.dst.dtype is not f16 else f32)}
+        )
 
     def shapes(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
-        yield changed(call, "tmp", valid_rows=call.tmp.valid_rows - 1)
+        yield SimpleNamespace(**{**vars(call), "tmp": replace(call.dst, valid_rows=call.dst.valid_rows - 1)})
 
     return (
         refuse("L003", "tmp has the element type of dst", other_type, breaks=types, profiles=A2A3),
@@ -583,13 +587,15 @@ _DIVISION: dict[str, Any] = {
 }  # fmt: skip
 tdivs = define(Lanes(
     "tdivs", "Divide each element by a number; integers towards zero.", _NUMBER, arithmetic.divide_integers, FOUR,
-    DIVIDED, EVERY, of_floats=arithmetic.divide, steps=_when_shapes_agree(_divided), asm=(Asm("tdivs"),),
+    DIVIDED, EVERY, of_floats=arithmetic.divide, steps=_when_shapes_agree(_divided),
+    asm=(Asm("tdivs", order=("src", "scalar")),),
     notes=(ROUNDED, FLUSHED, _SCALAR_LOOP, "The A2/A3 fill dst with the number and divide by that; in place they "
            "multiply by the number's inverse instead, which is rounded twice."), **_DIVISION,
 ))  # fmt: skip
 tdivs_by = define(Lanes(
     "tdivs", "Divide a number by each element; integers towards zero.", "scalar src", _inverted_integers, FOUR, DIVIDED,
-    EVERY, of_floats=_inverted, steps=_when_shapes_agree(_divides), fills_first=True, asm=(Asm("tdivs"),),
+    EVERY, of_floats=_inverted, steps=_when_shapes_agree(_divides), fills_first=True,
+    asm=(Asm("tdivs", order=("scalar", "src")),),
     notes=(ROUNDED, FLUSHED, _SCALAR_LOOP, *_FILLS), **_DIVISION,
 ))  # fmt: skip
 trecip = define(Lanes(
