@@ -9,6 +9,7 @@ import numpy as np
 from ascsim import profiles
 from ascsim.isa import REGISTRY
 from ascsim.isa.definition import Definition, RegisterInstruction
+from ascsim.isa.rules import wrong_sort
 from ascsim.machine.core import Core, Machine, Memory
 from ascsim.machine.dtypes import DType, dtype
 from ascsim.machine.operands import GlobalTensor, MReg, Pointer, Tile, VReg
@@ -90,7 +91,8 @@ class Bench:
 
     def issue(self, name: str, *args: Any, result: DType | str | None = None) -> Any:
         """Issue by name; for register instructions the types are inferred (``result`` gives what they leave open)."""
-        definition: Any = self.definition(name, len(args))
+        fits = [d for d in REGISTRY.find(name, self.profile) if _takes(d, len(args)) and not _wrong(d, args)]
+        definition: Any = fits[0] if fits else self.definition(name, len(args))
         if isinstance(definition, RegisterInstruction):
             definition = definition.infer(args, dtype(result) if result else None)
         return self.machine.issue(self.core, definition, args, self.machine.site("test.py", 1))
@@ -124,6 +126,10 @@ class Bench:
                 heads = (heads[:, None] + np.arange(count) * stride).ravel()
             bytes_[(heads[:, None] + burst).ravel()] = True
         return bytes_
+
+
+def _wrong(definition: Definition, args: Any) -> bool:
+    return any(wrong_sort(definition, o, a) for o, a in zip(definition.inputs, args, strict=False))
 
 
 def _takes(definition: Definition, operands: int) -> bool:

@@ -76,7 +76,7 @@ class Operand:
     is the name of its attribute in ``.pto`` text, where that is another; ``shares`` names the operand whose address it is
     to have too. ``element`` is (array, number) where C++ passes the operand as an element of an array of addresses, and
     ``if_bit`` the (operand, bit) that says whether it is there. ``binds`` marks a tile that gets its address from
-    the instruction, which returns it.
+    the instruction, which returns it. ``explicit``: C++ has no default for it.
     """
 
     name: str
@@ -97,6 +97,7 @@ class Operand:
     if_bit: tuple[str, int] | None = None
     binds: bool = False
     kept: Kept | None = None
+    explicit: bool = False
 
     @property
     def is_input(self) -> bool:
@@ -174,7 +175,7 @@ class Definition:
 
     ``cpp_order`` names the operands in the order of the C++ function's arguments; an optional operand may stand
     anywhere in it, and there is an overload without it. ``cpp_templates`` lists the forms that take template
-    arguments: each a string of operand names in template order, a tile's name standing for its type and
+    arguments: each a string of operand names in template order, a tile's or a number's name standing for its type and
     an enumeration's for its value (``"phase"`` for ``NAME<Phase>(dst, src)``, ``"src dst atomic"`` for
     ``NAME<Src, Dst, Atomic>(dst, src)``); an enumeration that stands there is never a function argument. ``warns`` are
     the codes of what it reports (``observe``) where data or addresses are so; the reference page lists them.

@@ -547,11 +547,12 @@ def _pto_ops(profile: Profile) -> str:
     from ascsim.machine.words import Pipe
 
     public = public_names()
-    pipes: dict[str, str] = dict(public["operations"])
+    pipes: dict[str, str] = {}
     for name, definitions in _registry().by_cpp.items():
         for definition in definitions:
             if definition.level == "tile":
                 pipes[name] = definition.pipe.name
+    pipes |= public["operations"]  # an operation of several forms is on one pipe to events
     crossing = " ||\n           ".join(
         f"(op == Op::{op}{f' && target == PIPE_{pipe}' if pipe else ''})"
         for op, pipe in public["crossing"].get(profile.name, ())
@@ -636,7 +637,8 @@ def _tile_functions(definition: d.Definition, name: str) -> Iterator[str]:
     forms = [tuple(form.split()) for form in definition.cpp_templates]
     values = {word for form in forms for word in form if word in enums}
     plain = next((form for form in forms if form and not enums & set(form)), ())
-    without_values = [plain] if all(o.optional for o in definition.operands if o.name in values) else []
+    needs_values = any(o.name in values and (o.explicit or not o.optional) for o in definition.operands)
+    without_values = [] if needs_values else [plain]
     for form in [*without_values, *(form for form in forms if enums & set(form))]:
         for selection in _selections(definition, values):
             yield _tile_function(definition, name, form, selection)
@@ -658,6 +660,9 @@ def _tile_function(definition: d.Definition, name: str, form: Sequence[str], sel
             template.append(f"class {word}_type")
             trait = "is_tile" if operand.sort is d.Sort.TILE else "is_global"
             conditions.append(f"{trait}<{word}_type>::value")
+        elif operand.sort is d.Sort.SCALAR:
+            template.append(f"class {word}_type")
+            conditions.append(f"std::is_same_v<{word}_type, {_tile_scalar(definition, operand, classes)}>")
     for word in selection:
         operand = by_name[word]
         if word in classes:
@@ -670,7 +675,8 @@ def _tile_function(definition: d.Definition, name: str, form: Sequence[str], sel
             parameters.append(f"{_choice_type(operand, tiles=True)} {word}")
             setters[word] = f"::ascsim::set_choice({{o}}, {word})"
         elif operand.sort is d.Sort.SCALAR:
-            parameters.append(f"{_tile_scalar(definition, operand, classes)} {word}")
+            kind = f"{word}_type" if word in form else _tile_scalar(definition, operand, classes)
+            parameters.append(f"{kind} {word}")
             setters[word] = f"::ascsim::set_scalar({{o}}, {word})"
     wait = ""
     if getattr(definition, "wait_events", True):

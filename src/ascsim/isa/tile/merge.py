@@ -333,7 +333,8 @@ class TMrgSortLists:
         Scratch("tmp", doc="where chips merge, before they copy to dst: the columns of all lists together"),
         In("src0", doc="pairs, largest first"), In("src1", doc="pairs, largest first"),
         In("src2", optional=True, doc="pairs, largest first"), In("src3", optional=True, doc="pairs, largest first"),
-        Choice("exhausted", bool, optional=True, default=False, doc="whether to stop when one list has ended"),
+        Choice("exhausted", bool, optional=True, default=False, explicit=True,
+               doc="whether to stop when one list has ended"),
     )  # fmt: skip
     rules = (
         *_tiles("dst", "tmp", *_SOURCES, rows=("dst", "tmp", "src0", "src1", "src2")),
