@@ -53,3 +53,8 @@ def buffers(bound: BoundRegisterInstruction, rng: np.random.Generator) -> list[n
 def register_instructions() -> list[RegisterInstruction]:
     """All of them, in order."""
     return [d for d in REGISTRY.definitions if isinstance(d, RegisterInstruction)]
+
+
+def forms(cpp: str) -> list[RegisterInstruction]:
+    """The register instructions of that C++ name."""
+    return [d for d in REGISTRY.by_cpp[cpp] if isinstance(d, RegisterInstruction)]

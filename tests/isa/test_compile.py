@@ -30,6 +30,8 @@ SAMPLE = (
     ("vsunpack_upper", "i32"), ("punpack_lower", ""), ("dhistv2_n1", "u16"), ("chistv2_n1", "u16"), ("vnot", "f16"),
     ("pxor", ""), ("vshl", "i8"), ("vshrs", "i32"), ("vcmps_ne", "f16"), ("vcgmin", "f16"), ("vcgadd", "i32"),
     ("vcadd", "f16"), ("vcpadd", "f32"), ("movp_b16", ""),
+    ("vdiv", "f32"), ("vdiv", "i16"), ("vexp", "f16"), ("vln", "f32"), ("vmadd", "f16"), ("vaxpy", "f32"), ("vmull", "i32"),
+    ("vsubcs", "u32"), ("vprelu", "f16"), ("vexpdif_v2", "f32"), ("vmulscvt", "f16"),
 )  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def _governing(bound: d.BoundRegisterInstruction) -> d.Operand | None:
     """The lane mask that the wrapper applies for the semantics."""
     if bound.definition.masking == "none":
         return None
-    return next(o for o in bound.definition.inputs if o.lane_mask)
+    return [o for o in bound.definition.inputs if o.lane_mask][-1]
 
 
 def _semantic_inputs(bound: d.BoundRegisterInstruction) -> list[d.Operand]:

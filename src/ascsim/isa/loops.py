@@ -23,9 +23,9 @@ import numpy as np
 _BINARY = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "bitwise_and": "&", "bitwise_or": "|",
     "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>", "equal": "==", "not_equal": "!=", "less": "<",
-    "less_equal": "<=", "greater": ">", "greater_equal": ">=", "logical_and": "and", "logical_or": "or",
+    "less_equal": "<=", "floor_divide": "//", "greater": ">", "greater_equal": ">=", "logical_and": "and", "logical_or": "or",
 }  # fmt: skip
-_CALLS = {"floor", "ceil", "rint", "copysign", "fmod", "sqrt", "trunc"}
+_CALLS = {"floor", "ceil", "rint", "copysign", "fmod", "sqrt", "trunc", "signbit"}
 _REFERENCE = re.compile(r"<(\w+)>")
 
 

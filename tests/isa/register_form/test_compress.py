@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascsim.isa import REGISTRY
 from ascsim.machine.dtypes import DTYPES
 from ascsim.machine.words import Kept
 from harness import Bench, MReg, VReg
-from registers import register_bytes
+from registers import forms, register_bytes
 
 seeds = st.integers(0, 2**32 - 1)
-SQUEEZED = [v["T"].name for v in REGISTRY.by_cpp["asc_squeeze"][0].variants]  # type: ignore[attr-defined]
+SQUEEZED = [v["T"].name for v in forms("asc_squeeze")[0].variants]
 
 
 def register(kind: str, seed: int) -> VReg:
@@ -110,7 +109,7 @@ def test_the_old_names_of_pack_take_signed_lanes_too(name: str, old: str) -> Non
     lanes = register("i32", 6)
     as_unsigned = VReg(DTYPES["u32"], lanes.data)
     np.testing.assert_array_equal(issue(old, lanes, result="u16").data, issue(name, as_unsigned, result="u16").data)
-    assert all(v["S"].kind == "u" for d in REGISTRY.by_cpp[name] for v in d.variants if v)  # type: ignore[attr-defined]
+    assert all(v["S"].kind == "u" for d in forms(name) for v in d.variants if v)
 
 
 @pytest.mark.parametrize(("target", "source"), [("u16", "u8"), ("i16", "i8"), ("u32", "u16"), ("i32", "i16")])

@@ -1,4 +1,4 @@
-"""Filling, arithmetic, comparison, selection, reduction: hand-worked values, references, properties."""
+"""Filling, comparison, selection, reduction: hand-worked values, references, properties."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascsim.diagnostics import Refused
-from ascsim.isa import REGISTRY
 from ascsim.machine.dtypes import DTYPES
 from harness import Bench, MReg, VReg
-from registers import register_bytes
+from registers import forms, register_bytes
 
 INTEGERS = ("u8", "i8", "u16", "i16", "u32", "i32")
 FLOATS = ("f16", "bf16", "f32")
@@ -54,7 +53,7 @@ ALL = MReg(np.ones(256, np.uint8))
 
 
 def types_of(cpp: str) -> set[str]:
-    return {v["T"].name for v in REGISTRY.by_cpp[cpp][0].variants}  # type: ignore[attr-defined]
+    return {v["T"].name for v in forms(cpp)[0].variants}
 
 
 # Filling
@@ -71,7 +70,7 @@ def test_duplicate_puts_lane_0_into_active_lanes_and_zero_elsewhere(kind: str, s
 def test_duplicate_takes_the_types_of_its_page() -> None:
     expected = {*ARITHMETIC, "f8e4m3", "f8e5m2"}
     assert types_of("asc_duplicate") == expected
-    masked, plain = REGISTRY.by_cpp["asc_duplicate_scalar"]
+    masked, plain = forms("asc_duplicate_scalar")
     assert {v["T"].name for v in masked.variants} == expected  # type: ignore[attr-defined]
     assert {v["T"].name for v in plain.variants} == {*expected, "f8e8m0"}  # type: ignore[attr-defined]
 
@@ -115,93 +114,6 @@ def test_integer_arange_wraps(start: int) -> None:
 def test_half_arange_rounds_each_lane_once() -> None:
     result = issue("asc_arange", 2047.0, result="f16").lanes.astype(float)
     assert result[:6].tolist() == [2047, 2048, 2048, 2050, 2052, 2052]  # ties to even above 2048
-
-
-# Arithmetic
-
-
-def reference(kind: str, function: Any, *sources: VReg) -> np.ndarray:
-    """The lane's bits: integers exactly and cut to width, floats in float64 and rounded once."""
-    dtype = DTYPES[kind]
-    if dtype.kind != "f":
-        exact = function(*(s.lanes.astype(np.int64) for s in sources))
-        return exact.astype(dtype.numpy).view(dtype.bits_dtype)
-    with np.errstate(all="ignore"):
-        wide = function(*(s.lanes.astype(np.float64) for s in sources))
-        return wide.astype(np.float32).astype(dtype.numpy).view(dtype.bits_dtype) if kind != "f32" else (
-            wide.astype(np.float32).view(np.uint32)
-        )  # fmt: skip
-
-
-def is_nan(kind: str, lanes: np.ndarray) -> np.ndarray:
-    if DTYPES[kind].kind != "f":
-        return np.zeros(lanes.size, bool)
-    return np.isnan(lanes.view(DTYPES[kind].numpy).astype(np.float32))
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.sampled_from(ARITHMETIC), seeds)
-def test_add_rounds_once_and_zeroes_inactive_lanes(kind: str, seed: int) -> None:
-    a, b, mask = register(kind, seed), register(kind, seed + 1), random_mask(seed)
-    ours, theirs = bits(issue("asc_add", a, b, mask)), reference(kind, np.add, a, b)
-    active = lanes_of(mask, kind)
-    nan = is_nan(kind, theirs)
-    np.testing.assert_array_equal(ours[~active], 0)
-    np.testing.assert_array_equal(is_nan(kind, ours)[active], nan[active])
-    np.testing.assert_array_equal(ours[active & ~nan], theirs[active & ~nan])
-
-
-@pytest.mark.parametrize(
-    ("kind", "a", "b", "expected"),
-    [
-        ("u8", 200, 100, 44), ("i8", 127, 1, -128), ("u16", 65535, 2, 1), ("i32", -(2**31), -1, 2**31 - 1),
-        ("f16", 65504.0, 65504.0, np.inf), ("f16", 2048.0, 1.0, 2048.0), ("f16", 2048.0, 3.0, 2052.0),
-        ("bf16", 256.0, 1.0, 256.0), ("f32", 2.0**24, 1.0, 2.0**24), ("f32", -0.0, 0.0, 0.0),
-    ],
-)  # fmt: skip
-def test_hand_worked_sums(kind: str, a: float, b: float, expected: float) -> None:
-    bench, lanes = Bench("a5"), 256 // DTYPES[kind].size
-    result = bench.issue("asc_add", bench.vreg(kind, [a] * lanes), bench.vreg(kind, [b] * lanes), ALL)
-    assert set(result.lanes.astype(float)) == {float(expected)}
-
-
-def test_add_takes_the_types_of_its_page() -> None:
-    assert types_of("asc_add") == types_of("asc_max") == set(ARITHMETIC)
-
-
-@settings(deadline=None, max_examples=20)
-@given(seeds)
-def test_add_with_carry_marks_sums_that_do_not_fit(seed: int) -> None:
-    a, b, mask = register("u32", seed), register("u32", seed + 1), random_mask(seed)
-    carry, total = issue("vaddc", a, b, mask)
-    exact = (a.lanes.astype(object) + b.lanes.astype(object)) * lanes_of(mask, "u32").astype(object)
-    np.testing.assert_array_equal(total.lanes, [x % 2**32 for x in exact])
-    np.testing.assert_array_equal(carry.data[::4], [x >= 2**32 for x in exact])
-    assert not carry.data.reshape(64, 4)[:, 1:].any()
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.sampled_from(ARITHMETIC), seeds)
-def test_max_is_the_larger_lane(kind: str, seed: int) -> None:
-    a, b, mask = register(kind, seed), register(kind, seed + 1), random_mask(seed)
-    ours, active = bits(issue("asc_max", a, b, mask)), lanes_of(mask, kind)
-    np.testing.assert_array_equal(ours[~active], 0)
-    for i in np.flatnonzero(active):
-        x, y = float(a.lanes[i]), float(b.lanes[i])
-        result = ours[i : i + 1].view(DTYPES[kind].numpy)[0]
-        if x != x or y != y:
-            assert result != result
-        elif x == y == 0:
-            assert int(ours[i]) == int(bits(a)[i] & bits(b)[i])  # +0 unless both are -0
-        else:
-            assert float(result) == max(x, y)
-
-
-@pytest.mark.parametrize("kind", FLOATS)
-def test_max_of_zeros_is_plus_zero_unless_both_are_minus_zero(kind: str) -> None:
-    minus = 1 << (8 * DTYPES[kind].size - 1)
-    a, b = from_bits(kind, [0, minus, 0, minus]), from_bits(kind, [minus, 0, 0, minus])
-    assert bits(issue("asc_max", a, b, ALL))[:4].tolist() == [0, 0, 0, minus]
 
 
 # Comparison

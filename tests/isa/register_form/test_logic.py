@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascsim.isa import REGISTRY
 from ascsim.machine.dtypes import DTYPES
 from harness import Bench, MReg, VReg
-from registers import register_bytes
+from registers import forms, register_bytes
 
 seeds = st.integers(0, 2**32 - 1)
 TWO = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
@@ -39,7 +38,7 @@ def issue(name: str, *args: Any, **more: Any) -> Any:
 
 
 def types_of(cpp: str) -> list[str]:
-    return [v["T"].name for v in REGISTRY.by_cpp[cpp][0].variants]  # type: ignore[attr-defined]
+    return [v["T"].name for v in forms(cpp)[0].variants]
 
 
 @pytest.mark.parametrize(("name", "kind"), [(n, t) for n in (*TWO, "not") for t in types_of(f"asc_{n}")])

@@ -15,7 +15,7 @@ import numpy as np
 from ascsim.isa.definition import Definition, In, InOut, Out, Scalar, Sort, types_of
 from ascsim.isa.memory_form.masked import DST, SRC, SRC0, SRC1, vector_family
 from ascsim.isa.rules import Rule, refuse
-from ascsim.isa.semantics import arithmetic, convert
+from ascsim.isa.semantics import arithmetic, convert, functions
 from ascsim.machine.dtypes import DTYPES, DType, i32, u32
 from ascsim.profiles import Profile
 
@@ -138,8 +138,8 @@ for _cpp, _builtin, _doc, _function, _types in _SCALAR:
 
 _UNARY: tuple[tuple[str, str, str, Callable[..., Any], Sequence[dict[str, DType]], Sequence[str]], ...] = (
     ("asc_abs", "vabs", "The size of each lane.", arithmetic.absolute, _FLOATS, ()),
-    ("asc_exp", "vexp", "e to the power of each lane.", arithmetic.exponential, _FLOATS, _ACCURATE),
-    ("asc_log", "vln", "The natural logarithm of each lane.", arithmetic.logarithm, _FLOATS, _ACCURATE),
+    ("asc_exp", "vexp", "e to the power of each lane.", functions.exponential, _FLOATS, _ACCURATE),
+    ("asc_log", "vln", "The natural logarithm of each lane.", functions.logarithm, _FLOATS, _ACCURATE),
     ("asc_sqrt", "vsqrt", "The square root of each lane.", arithmetic.square_root, _FLOATS, _ACCURATE),
     ("asc_rsqrt", "vrsqrt", "One over the square root of each lane.", arithmetic.reciprocal_root, _FLOATS, _ACCURATE),
     ("asc_rcp", "vrec", "One over each lane.", reciprocal, _FLOATS, _ACCURATE),

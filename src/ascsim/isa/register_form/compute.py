@@ -1,6 +1,6 @@
-"""Filling, arithmetic, comparison, selection and reduction of registers, under a lane mask.
+"""Filling, comparison, selection and reduction of registers, under a lane mask.
 
-Sources: asc-devkit C-API reg/data_fill, index_operate, arithmetic_compute, compare_and_select, reduce_compute.
+Sources: asc-devkit C-API reg/data_fill, index_operate, compare_and_select, reduce_compute.
 """
 
 from __future__ import annotations
@@ -67,30 +67,6 @@ register_instruction(
     notes=("PTO's page counts down from value, so that the first lane gets it; this is what the C API's page says.",),
     sources=("asc-devkit C-API reg/index_operate/asc_arange", "pto-isa docs/isa vci"),
 )(arithmetic.arange_descending)  # fmt: skip
-
-
-# Two operands
-
-register_instruction(
-    "vadd", cpp="asc_add", operands=(_DST, *_TWO, _MASK), variants=_ARITHMETIC, values="widen", masking="zero",
-    native="loops", doc="Add two registers lane by lane.", notes=(_ZEROED,),
-    assumed=("Integers wrap: bit 53 of CTRL chooses saturation, and is 0 after reset.",),
-    sources=("asc-devkit C-API reg/arithmetic_compute/asc_add", "pto-isa docs/isa vadd"),
-)(arithmetic.add)  # fmt: skip
-register_instruction(
-    "vaddc", cpp="asc_add", variants=types_of("u32"), masking="zero", native="loops",
-    operands=(Operand("carry", Role.OUT, Sort.MREG, lane_mask="T"), _DST, *_TWO, _MASK),
-    asm=(Asm("vaddc"),),
-    doc="Add two registers lane by lane; ``carry`` has the bit of each lane whose sum did not fit.",
-    sources=("asc-devkit C-API reg/arithmetic_compute/asc_add", "pto-isa docs/isa vaddc"),
-)(arithmetic.add_with_carry)  # fmt: skip
-register_instruction(
-    "vmax", cpp="asc_max", operands=(_DST, *_TWO, _MASK), variants=_ARITHMETIC, values="widen", masking="zero",
-    native="loops", float_semantics=arithmetic.float_maximum,
-    doc="The larger of two lanes. Of floats, +0 is larger than -0, and a NaN wins.", notes=(_ZEROED,),
-    assumed=("A NaN wins (PTO's page); the C API's page is silent. Of two NaNs, src0's.",),
-    sources=("asc-devkit C-API reg/arithmetic_compute/asc_max", "pto-isa docs/isa vmax"),
-)(arithmetic.maximum)  # fmt: skip
 
 
 # Comparison

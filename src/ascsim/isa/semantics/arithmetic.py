@@ -23,6 +23,22 @@ def add_with_carry(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return total < a, total
 
 
+def add_carried(a: np.ndarray, b: np.ndarray, carry: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(whether ``a + b + carry`` of uint32 does not fit, the sum that wraps); ``carry`` is 0 or 1 (asc_addc.md)."""
+    total = a.astype(np.uint64) + b.astype(np.uint64) + carry.astype(np.uint64)
+    return (total >> np.uint64(32)) != 0, total.astype(np.uint32)
+
+
+def subtract_with_carry(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(whether nothing is borrowed, the difference that wraps): the carry of ``a + ~b + 1`` (asc_sub.md)."""
+    return a >= b, a - b
+
+
+def subtract_carried(a: np.ndarray, b: np.ndarray, carry: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The carry and the sum of ``a + ~b + carry`` (asc_subc.md)."""
+    return add_carried(a, ~b, carry)
+
+
 def subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """``a - b``."""
     return a - b
@@ -31,6 +47,20 @@ def subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """``a * b``."""
     return a * b
+
+
+def multiply_wide(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lower and the upper 32 bits of ``a * b``, of 32-bit integers (asc_mull.md, table of border values)."""
+    if a.dtype.kind == "u":
+        unsigned = a.astype(np.uint64) * b.astype(np.uint64)
+        return unsigned.astype(np.uint32), (unsigned >> np.uint64(32)).astype(np.uint32)
+    product = a.astype(np.int64) * b.astype(np.int64)
+    return product.astype(np.int32), (product >> np.int64(32)).astype(np.int32)
+
+
+def absolute_difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``|a - b|`` of floats."""
+    return np.abs(a - b)
 
 
 def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -98,22 +128,12 @@ def square_root(a: np.ndarray) -> np.ndarray:
     return np.sqrt(a)
 
 
-def exponential(a: np.ndarray) -> np.ndarray:
-    """e to the power of float32 ``a``, computed in float64 and rounded once."""
-    return np.exp(a.astype(np.float64)).astype(np.float32)
-
-
-def logarithm(a: np.ndarray) -> np.ndarray:
-    """The natural logarithm of float32 ``a``, computed in float64 and rounded once; -infinity of 0, NaN below."""
-    return np.log(a.astype(np.float64)).astype(np.float32)
-
-
 def reciprocal_root(a: np.ndarray) -> np.ndarray:
     """One over the square root of float32 ``a``, computed in float64 and rounded once; infinity of the zero's sign."""
     return (1.0 / np.sqrt(a.astype(np.float64))).astype(np.float32)
 
 
-def flush(a: np.ndarray, smallest: np.float32) -> np.ndarray:
+def flush(a: np.ndarray, smallest: float | np.float32) -> np.ndarray:
     """Zeros of their sign in place of floats nearer to 0 than ``smallest``."""
     return np.where(np.abs(a) < smallest, np.copysign(np.float32(0), a), a)
 

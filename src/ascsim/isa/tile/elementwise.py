@@ -41,7 +41,7 @@ from ascsim.isa.rules import (
     same_valid_shape,
     unchecked_valid_shape,
 )
-from ascsim.isa.semantics import arithmetic
+from ascsim.isa.semantics import arithmetic, functions
 from ascsim.isa.sync import pipe_barrier
 from ascsim.machine.core import Core, Finding, Group, Step, Touch
 from ascsim.machine.dtypes import DType, bf16, f16, f32, i8, i16, i32, i64, u8, u16, u32, u64
@@ -423,8 +423,8 @@ trelu = define(Lanes("trelu", "Put 0 in place of what is below 0.", "src", arith
 tneg = define(Lanes("tneg", "Change the sign of each element: TMULS by -1.", "src", arithmetic.negate, FOUR, MULTIPLIED,
                     EVERY, headers="TUnaryOp.hpp"))  # fmt: skip
 for _name, _does, _function, _flushed in (
-    ("texp", "e to the power of each element.", arithmetic.exponential, "exp"),
-    ("tlog", "The natural logarithm of each element.", arithmetic.logarithm, "ln"),
+    ("texp", "e to the power of each element.", functions.exponential, "exp"),
+    ("tlog", "The natural logarithm of each element.", functions.logarithm, "ln"),
     ("tsqrt", "The square root of each element.", arithmetic.square_root, "sqrt"),
 ):
     define(Lanes(
