@@ -33,7 +33,7 @@ _KERNEL_OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option(
         "--blocks",
         default=None,
-        type=click.IntRange(1),
+        type=int,
         help="Blocks of a .pto kernel's launch (default: 1). Of another kernel's: what if, whatever the program says.",
     ),
     click.option(

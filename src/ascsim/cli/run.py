@@ -82,6 +82,8 @@ def finish(file: Path, options: dict[str, Any]) -> Finished:
     for option, flag in of_pto:
         if options[option]:
             raise UserError(f"{flag} is for .pto files; {file.name} has a host program that makes its own arguments")
+    if options["blocks"] is not None and options["blocks"] < 1:
+        raise UserError(f"--blocks {options['blocks']}: a launch has at least one block")
     if file.suffix == ".py":
         return _run_python(file, options)
     return _run_cpp(file, options)
@@ -167,7 +169,7 @@ def _run_pto(file: Path, options: dict[str, Any]) -> Finished:
             raise UserError(f"argument {name} of {kernel.name} is a number; --out and --golden take arrays")
     values = {a.name: _value(kernel.name, a, given.get(a.name)) for a in kernel.arguments}
     wanted = {n: arguments.array(n, path, by_name[n].dtype, values[n].shape) for n, path in goldens.items()}
-    run = kernel.run(profile, options["blocks"] or 1, values, options["sync"])
+    run = kernel.run(profile, 1 if options["blocks"] is None else options["blocks"], values, options["sync"])
     if any(kind == "refused" for kind, _ in run.trace.notes):  # it stopped on the way: there are no results
         return Finished([run])
     comparisons = [compare(n, values[n], w, options["rtol"], options["atol"]) for n, w in wanted.items()]
