@@ -73,7 +73,7 @@ def test_errors_are_not_crowded_out_by_warnings() -> None:
 def test_sites_are_the_caller_s_to_resolve() -> None:
     builder = Builder()
     for counter in (0x1000, 0x1010):  # two program counters of one line: one finding
-        builder.row(V, Kind.INSTRUCTION, "op", [builder.at({"start": 16, "align": 5}, 1)], site=counter, flags=SITE_PC)
+        builder.row(V, Kind.INSTRUCTION, "op", [builder.at({"start": 16, "align": 5}, 2)], site=counter, flags=SITE_PC)
     asked = []
 
     def sites(number: int, flags: int) -> Site | None:

@@ -6,17 +6,20 @@ them. A check knows no instruction: rows have names, pipes, bytes and parents, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-from ascsim.checks import bounds, cores, locks, notes, races, sync
+from ascsim.checks import bounds, cores, initialisation, locks, notes, races, sync
 from ascsim.checks.context import Context, Found, Sites
 from ascsim.checks.findings import fold
 from ascsim.diagnostics import Diagnostic, Site
 from ascsim.machine.trace import SITE_PC, Trace
 from ascsim.profiles import Profile
 
-CHECKS = (notes.check, bounds.check, sync.check, locks.check, races.check, cores.check)
+Check = Callable[[Context], Iterator[Found]]
+CHECKS: tuple[Check, ...] = (
+    notes.check, bounds.check, sync.check, locks.check, races.check, cores.check, initialisation.check,
+)  # fmt: skip
 
 
 def run(
@@ -25,6 +28,7 @@ def run(
     sites: Sites | None = None,
     limit: int = 100,
     notice: Callable[[str], None] | None = None,
+    checks: Sequence[Check] | None = None,
 ) -> list[Diagnostic]:
     """All checks over a trace.
 
@@ -35,17 +39,13 @@ def run(
             noted in the trace.
         limit: how many diagnostics at most; what is left out is counted in a last one.
         notice: told, in a sentence, of the one-time compilation that a long trace may start.
+        checks: which, of :data:`CHECKS`; default: all.
 
     Returns:
         Diagnostics in program order, equal ones folded with their count.
     """
     context = Context(trace, profile, cache(sites or noted_sites(trace)), notice)
-    return fold(_all(context), context, limit)
-
-
-def _all(context: Context) -> Iterator[Found]:
-    for check in CHECKS:
-        yield from check(context)
+    return fold((found for check in checks or CHECKS for found in check(context)), context, limit)
 
 
 def noted_sites(trace: Trace) -> Sites:

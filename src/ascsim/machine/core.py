@@ -91,6 +91,8 @@ class _PlannedGroup:
     again)."""
 
     group: Group
+    owners: tuple[Tile, ...] = ()
+    """The tiles that the expanded instruction works on: the steps know addresses only."""
     at_once: list[tuple[Step, _Plan, list[Touch]]] | None = None
 
 
@@ -247,7 +249,7 @@ class Machine:
                 return known[1]
             key: Any = value
         elif isinstance(value, (GlobalTensor, Pointer)) and value.name:
-            key = (value.name, value.dtype)
+            key = (type(value), value.name, value.dtype)
         else:
             return 0
         number = self._objects.get(key)
@@ -292,13 +294,15 @@ class Machine:
 
     def _plan(
         self, core: Core, instruction: Instruction, args: Sequence[Any], findings: Sequence[Finding] = (),
-        steps: list[Group] | None = None,
+        steps: list[Group] | None = None, owners: Sequence[Tile] = (),
     ) -> _Plan:  # fmt: skip
         if steps is None:
             touches = instruction.touches(core, args)
             fields = instruction.row_fields(core, args)
-            return _Plan(instruction, findings, touches, fields, self._pack(touches, args), None, _dtype_code(args))
-        planned = [_PlannedGroup(group) for group in steps]
+            packed = self._pack(touches, args, owners)
+            return _Plan(instruction, findings, touches, fields, packed, None, _dtype_code(args))
+        owners = tuple(arg for arg in args if isinstance(arg, Tile))
+        planned = [_PlannedGroup(group, owners) for group in steps]
         return _Plan(instruction, findings, [], instruction.row_fields(core, args), b"", planned, _dtype_code(args))
 
     def _run(self, core: Core, plan: _Plan, args: Sequence[Any], site: int, parent: int) -> Any:
@@ -319,14 +323,15 @@ class Machine:
         at_once = planned.at_once
         if at_once is None:
             is_static = all(step.instruction.is_static for step in group.steps)
-            at_once = self._plan_rows(core, group) if is_static or group.rows > 1 else []
+            at_once = self._plan_rows(core, planned) if is_static or group.rows > 1 else []
             if is_static:
                 planned.at_once = at_once
         if not at_once:
             for row in range(group.rows):
                 for step in group.steps:
                     args = groups.moved(step, row) if step.rows > 1 else step.args
-                    self._run(core, self._plan(core, step.instruction, args), args, site, parent)
+                    plan = self._plan(core, step.instruction, args, owners=planned.owners)
+                    self._run(core, plan, args, site, parent)
             return
         scratch: Memory | None = None
         if group.private and group.rows > 1:
@@ -345,8 +350,9 @@ class Machine:
         if scratch is not None:
             window[:] = scratch.data[-length:]
 
-    def _plan_rows(self, core: Core, group: Group) -> list[tuple[Step, _Plan, list[Touch]]]:
+    def _plan_rows(self, core: Core, planned_group: _PlannedGroup) -> list[tuple[Step, _Plan, list[Touch]]]:
         """Each step with its row of the trace and its bytes over all rows; empty where rows must follow each other."""
+        group, owners = planned_group.group, planned_group.owners
         touched = [(step, step.instruction.touches(core, step.args)) for step in group.steps]
         if group.rows > 1 and not groups.rows_are_independent(touched, group.private):
             return []
@@ -357,7 +363,7 @@ class Machine:
             pipe, kind, pipe2, arg, work = step.instruction.row_fields(core, step.args)
             if step.rows > 1 and kind in (Kind.INSTRUCTION, Kind.BARRIER):
                 arg, work = step.rows, work * step.rows
-            code, packed = _dtype_code(step.args), self._pack(touches, step.args)
+            code, packed = _dtype_code(step.args), self._pack(touches, step.args, owners)
             plan = _Plan(step.instruction, (), touches, (pipe, kind, pipe2, arg, work), packed, None, code)
             planned.append((step, plan, [groups.redirected(t, scratch) for t in touches] if scratch else touches))
         return planned
@@ -391,13 +397,15 @@ class Machine:
             accesses,
         )
 
-    def _pack(self, touches: Sequence[Touch], args: Sequence[Any]) -> bytes:
-        return b"".join([self._pack_one(touch, args) for touch in touches if _leaves_record(touch)])
+    def _pack(self, touches: Sequence[Touch], args: Sequence[Any], owners: Sequence[Tile] = ()) -> bytes:
+        return b"".join([self._pack_one(touch, args, owners) for touch in touches if _leaves_record(touch)])
 
-    def _pack_one(self, touch: Touch, args: Sequence[Any]) -> bytes:
+    def _pack_one(self, touch: Touch, args: Sequence[Any], owners: Sequence[Tile]) -> bytes:
         region = touch.region
         mask = self.sink.mask(np.packbits(touch.mask, bitorder="little").tobytes()) if touch.mask is not None else 0
-        number = self.object_number(args[touch.operand]) if touch.operand < len(args) else 0
+        number = self.object_number(_owner(owners, region)) if owners else 0
+        if not number and touch.operand < len(args):
+            number = self.object_number(args[touch.operand])
         masked = touch.mask is not None  # burst by burst
         length, dims = (region.length, region.dims) if masked else folded(region)
         head = (region.space, touch.mode, touch.operand, touch.align, mask)
@@ -405,7 +413,7 @@ class Machine:
         for start, inner in _split(region.start, dims):
             pairs = (pair for dim in reversed(inner) for pair in dim)
             shape = self.sink.shape(pack_shape(*pairs)) if inner else 0
-            packed.append(pack_access(*head, start, length, shape, number, 0))
+            packed.append(pack_access(*head, start, length, shape, number, not touch.used))
         return b"".join(packed)
 
     def _note_findings(self, findings: Sequence[Finding], row: int, site: int) -> None:
@@ -447,6 +455,12 @@ def _dtype_code(args: Sequence[Any]) -> int:
         if isinstance(kind, DType):
             return kind.code
     return 0
+
+
+def _owner(owners: Sequence[Tile], region: Region) -> Tile | None:
+    """The smallest of some tiles that a region begins in."""
+    held = [t for t in owners if t.space == region.space and 0 <= region.start - t.address < t.nbytes]
+    return min(held, key=lambda tile: tile.nbytes, default=None)
 
 
 def _object_note(value: Tile | GlobalTensor | Pointer) -> dict[str, Any]:

@@ -88,7 +88,7 @@ ACCESS = np.dtype(
         ("length", "<u4"),
         ("shape", "<u4"),
         ("object", "<u4"),  # 1-based index of a noted object
-        ("spare", "<u4"),
+        ("unused", "<u4"),  # 1: fetched, but with no part in the result
     ]
 )
 SHAPE = np.dtype(

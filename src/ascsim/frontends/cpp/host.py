@@ -706,21 +706,21 @@ class Host:
     # -- acl -----------------------------------------------------------------------------------------------------------
 
     def _allocate(self, function: bytes, size: int, pc: int) -> int | None:
-        block = self._place("", size, pc)
+        block = self._place("", size, pc, fresh=True)
         if block is None:
             self._set_error(f"{function.decode()}: {size} bytes of device memory are not left")
             return None
         return self.memory.base + block.start
 
-    def _place(self, name: str, size: int, pc: int) -> Allocation | None:
-        """A noted block of device memory."""
+    def _place(self, name: str, size: int, pc: int, fresh: bool = False) -> Allocation | None:
+        """A noted block of device memory; ``fresh`` where it holds nothing yet."""
         block = self.memory.allocate(size, pc)
         if block is not None:
             self.sink.note(
                 "allocation",
                 {
                     "name": name, "start": block.start, "size": size, "site": pc, "row": self.sink.n_rows,
-                    "address": self.memory.base + block.start,
+                    "address": self.memory.base + block.start, "fresh": fresh,
                 },
             )  # fmt: skip
         return block
@@ -758,6 +758,10 @@ class Host:
             return 0
         problem = self._problem_with(address or 0, size, expected, host_bytes, direction.decode())
         if problem is None:
+            offset = self.memory.offset(address or 0)
+            if offset is not None:
+                kind = ("host_read", "host_write")[role]
+                self.sink.note(kind, {"start": offset, "size": size, "site": pc, "row": self.sink.n_rows})
             return 0
         code, headline, notes, places = problem
         end = ("source", "destination")[role]
