@@ -152,11 +152,14 @@ def tile_overhead(results: Results) -> None:
     @ascsim.kernel(arch="a5")
     def add(x):
         a, b, c = (ascsim.tile("f32", 64, 64) for _ in range(3))
+        ascsim.tload(a, x)
+        ascsim.tload(b, x)
+        ascsim.set_flag(ascsim.Pipe.MTE2, ascsim.Pipe.V, 0)
+        ascsim.wait_flag(ascsim.Pipe.MTE2, ascsim.Pipe.V, 0)
         for _ in range(calls):
             ascsim.tadd(c, a, b)
 
-    x = np.zeros((1, 1), np.float32)
-    a = np.zeros((64, 64), np.float32)
+    x = a = np.zeros((64, 64), np.float32)
     seconds = median_seconds(lambda: add[1](x), 3) / calls
     bare = median_seconds(lambda: [np.add(a, a, out=a) for _ in range(calls)], 3) / calls
     results.add("TADD f32 64x64, Python, with checks", seconds, "np.add", bare, microseconds)

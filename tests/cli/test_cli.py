@@ -89,8 +89,7 @@ def test_python_file_reports_its_launches(tmp_path):
         "import ascsim, numpy as np\n"
         "@ascsim.kernel\n"
         "def add(x):\n"
-        "    a, b = ascsim.tile('f32', 16, 64), ascsim.tile('f32', 16, 64)\n"
-        "    ascsim.tadd(b, a, a)\n"
+        "    ascsim.tload(ascsim.tile('f32', 16, 64), x)\n"
         "add[1](np.zeros((16, 64), np.float32))\n"
         "print('done')\n"
     )

@@ -178,7 +178,7 @@ def test_a_finding_that_is_an_error_changes_the_status(program: Path) -> None:
     done = ascsim("run", program, "--", "beyond")
     assert done.returncode == 1
     assert f"example.asc:{line('beyond')}" in done.stdout
-    assert "error[" in done.stdout and "1 error" in done.stdout.splitlines()[-1]
+    assert "error[B004]" in done.stdout and " error" in done.stdout.splitlines()[-1]
     assert done.stdout.startswith("9 9 9 9\n"), "the program went on"
 
 
