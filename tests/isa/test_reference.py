@@ -97,6 +97,8 @@ def _text_of(definition: Definition, form: str) -> str:
             return "!pto.partition_tensor_view<16x64xf32>"
         if sort is Sort.VREG:
             return f"!pto.vreg<{256 // kind.size if hasattr(kind, 'size') else 64}x{element}>"
+        if sort is Sort.UREG:
+            return "!pto.align"
         if sort is Sort.POINTER:
             return f"!pto.ptr<{element}, ub>"
         return "!pto.mask" if sort is Sort.MREG else ("index" if name == "offset" else element)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-from ascsim.checks import bounds, cores, initialisation, locks, notes, races, sync
+from ascsim.checks import bounds, cores, initialisation, locks, notes, races, sync, unaligned
 from ascsim.checks.context import Context, Found, Sites
 from ascsim.checks.findings import fold
 from ascsim.diagnostics import Diagnostic, Site
@@ -18,7 +18,7 @@ from ascsim.profiles import Profile
 
 Check = Callable[[Context], Iterator[Found]]
 CHECKS: tuple[Check, ...] = (
-    notes.check, bounds.check, sync.check, locks.check, races.check, cores.check, initialisation.check,
+    notes.check, bounds.check, sync.check, locks.check, races.check, unaligned.check, cores.check, initialisation.check,
 )  # fmt: skip
 
 

@@ -58,6 +58,7 @@ class Sort(Enum):
     GLOBAL = "global"
     VREG = "vector register"
     MREG = "mask register"
+    UREG = "unaligned register"
     POINTER = "address"
     SCALAR = "scalar"
     ENUM = "enumeration"
@@ -109,7 +110,7 @@ class Operand:
         """True where the instruction takes a value."""
         if self.sort is Sort.STATE:
             return self.role is not Role.OUT
-        return self.role is not Role.OUT or self.sort not in (Sort.VREG, Sort.MREG, Sort.COUNTS)
+        return self.role is not Role.OUT or self.sort not in (Sort.VREG, Sort.MREG, Sort.UREG, Sort.COUNTS)
 
 
 def Out(name: str, sort: Sort = Sort.TILE, dtype: DType | str | None = None, **more: Any) -> Operand:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ascsim.diagnostics import CATALOGUE
 from ascsim.isa.definition import Asm, Definition, Operand, RegisterInstruction, Registry, Role, Sort
+from ascsim.isa.streams import StreamInstruction
 from ascsim.machine.words import Pipe, Space
 
 
@@ -79,7 +80,7 @@ def forms(definition: Definition) -> list[str]:
 
 def _results(definition: Definition) -> list[str]:
     """The names of what a call yields as values."""
-    if isinstance(definition, RegisterInstruction):
+    if isinstance(definition, RegisterInstruction | StreamInstruction):
         moved = [o for o in definition.operands if o.sort is Sort.POINTER] if definition.post_update else []
         return [o.name for o in (*definition.results, *moved)]
     return ["result"] if getattr(definition, "result", "void") != "void" else []

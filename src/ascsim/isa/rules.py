@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.machine.dtypes import DTYPES, DType
 from ascsim.machine.layout import box_shape
-from ascsim.machine.operands import NO_ADDRESS, GlobalTensor, MReg, Pointer, Tile, VReg
+from ascsim.machine.operands import NO_ADDRESS, GlobalTensor, MReg, Pointer, Tile, UReg, VReg
 from ascsim.machine.words import BLayout, SLayout, Space
 from ascsim.profiles import Profile
 
@@ -366,6 +366,7 @@ _EXPECTED: dict[str, tuple[type, ...]] = {
     "global": (GlobalTensor,),
     "vector register": (VReg,),
     "mask register": (MReg,),
+    "unaligned register": (UReg,),
     "address": (Pointer,),
 }
 

@@ -413,7 +413,7 @@ class Machine:
         for start, inner in _split(region.start, dims):
             pairs = (pair for dim in reversed(inner) for pair in dim)
             shape = self.sink.shape(pack_shape(*pairs)) if inner else 0
-            packed.append(pack_access(*head, start, length, shape, number, not touch.used))
+            packed.append(pack_access(*head, start, length, shape, number, touch.register or not touch.used))
         return b"".join(packed)
 
     def _note_findings(self, findings: Sequence[Finding], row: int, site: int) -> None:
@@ -481,6 +481,8 @@ def _object_note(value: Tile | GlobalTensor | Pointer) -> dict[str, Any]:
 def _leaves_record(touch: Touch) -> bool:
     """Whether it touches a byte; an operand that touches none is recorded where its address is misaligned."""
     region = touch.region
+    if region.space == Space.STATE:
+        return True
     return not region.is_empty() or bool(not region.length and not region.dims and region.start % (1 << touch.align))
 
 

@@ -27,7 +27,7 @@ class Touch(NamedTuple):
     """One operand's access: which operand, how, which bytes; ``mask`` is a lane mask of a register store.
 
     ``used`` is False for bytes that are fetched but have no part in the result: they are in the trace, but no row of a
-    group depends on them.
+    group depends on them. ``register`` is the number of an unaligned register, where the access is to core state.
     """
 
     operand: int
@@ -36,6 +36,7 @@ class Touch(NamedTuple):
     align: int = 0
     mask: np.ndarray | None = None
     used: bool = True
+    register: int = 0
 
 
 class Step(NamedTuple):

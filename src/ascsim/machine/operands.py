@@ -6,10 +6,12 @@ array that it views, so the three cannot disagree.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -242,6 +244,27 @@ class MReg:
 
     data: np.ndarray = field(default_factory=lambda: np.zeros(REGISTER_BYTES, np.uint8))
     signature = ("m",)
+
+
+@dataclass
+class UReg:
+    """A register for unaligned loads and stores: ``data`` is uint8[32], the block of UB that it is for.
+
+    It holds the bytes ``low`` to ``high`` of UB. ``number`` tells registers apart in the trace; 0: it held none yet.
+    """
+
+    data: np.ndarray = field(default_factory=lambda: np.zeros(32, np.uint8))
+    low: int = 0
+    high: int = 0
+    number: int = 0
+    signature = ("a",)
+
+    _numbers: ClassVar[Iterator[int]] = itertools.count(1)
+
+    @classmethod
+    def next_number(cls) -> int:
+        """A number that no register had."""
+        return next(cls._numbers)
 
 
 class Pointer(NamedTuple):

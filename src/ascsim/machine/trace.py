@@ -88,12 +88,15 @@ ACCESS = np.dtype(
         ("length", "<u4"),
         ("shape", "<u4"),
         ("object", "<u4"),  # 1-based index of a noted object
-        ("unused", "<u4"),  # 1: fetched, but with no part in the result
+        # 1: fetched, but with no part in the result. Of an unaligned register's state: the register.
+        ("unused", "<u4"),
     ]
 )
 SHAPE = np.dtype(
     [("n1", "<u4"), ("n2", "<u4"), ("n3", "<u4"), ("spare", "<u4"), ("s1", "<i8"), ("s2", "<i8"), ("s3", "<i8")]
 )
+STREAM_OF_LOADS = 1 << 31
+"""Set in the number of an unaligned register that is one for loads."""
 SITE_PC = 1
 """Row flag: ``site`` is a program counter in a loaded module, not an index."""
 

@@ -44,6 +44,8 @@ class Kept(IntEnum):
     MASK_LOW = 1
     """The vector mask of lanes 0 to 63."""
     MASK_HIGH = 2
+    STORED = 3
+    """How many bytes of AR unaligned stores have taken."""
 
 
 WORK_PIPES = {

@@ -35,6 +35,8 @@ from ascsim.profiles import Profile
 
 if TYPE_CHECKING:
     from ascsim.isa import definition as d
+    from ascsim.isa.streams import StreamInstruction
+    from ascsim.machine.dtypes import DType
 
 INCLUDE = Path(__file__).parent / "include"
 _PACKAGE = Path(__file__).parents[2]
@@ -190,8 +192,8 @@ def _exists_on(names: Iterable[str]) -> str:
 
 def _words(profile: Profile) -> str:
     from ascsim.machine.dtypes import DTYPES
-    from ascsim.machine.trace import SITE_PC, Kind, Mode
-    from ascsim.machine.words import Pipe, Space
+    from ascsim.machine.trace import SITE_PC, STREAM_OF_LOADS, Kind, Mode
+    from ascsim.machine.words import Kept, Pipe, Space
 
     spaces = [s for s in Space if s is not Space.STATE]
     limits = {s.name: profile.spaces.get(s.name) for s in spaces}
@@ -208,7 +210,9 @@ def _words(profile: Profile) -> str:
         f"inline constexpr uint64_t space_alignment[] = {{{alignments}}};\n",
         f"namespace kind {{ enum : uint8_t {{ {', '.join(f'{k.name.lower()} = {k.value}' for k in Kind)} }}; }}",
         f"enum : uint8_t {{ mode_read = {Mode.READ}, mode_write = {Mode.WRITE} }};",
-        f"constexpr uint16_t site_is_pc = {SITE_PC};\n",
+        f"constexpr uint16_t site_is_pc = {SITE_PC};",
+        f"constexpr unsigned space_state = {Space.STATE.value}, stream_of_loads = 0x{STREAM_OF_LOADS:x};",
+        f"enum {{ {', '.join(f'kept_{k.name.lower()} = {k.value}' for k in Kept)} }};\n",
         _dtype_codes(),
         "}  // namespace ascsim",
     ]
@@ -368,11 +372,65 @@ def _memory_functions(definition: d.MemoryInstruction, name: str) -> Iterator[st
             yield f"ASCSIM_FORM void {name}({', '.join(parameters)}) {{ {issue} }}"
 
 
-def _register_functions(definition: d.RegisterInstruction, name: str) -> Iterator[str]:
+def _register_functions(definition: Any, name: str) -> Iterator[str]:
+    from ascsim.isa.streams import StreamInstruction
+
+    if isinstance(definition, StreamInstruction):
+        for types in definition.variants:
+            for selection in _selections(definition):
+                yield _stream_function(definition, name, types, selection)
+        return
     for types in definition.variants:
         bound = definition.bind(**types)
         for selection in (*_selections(definition), *definition.cpp_others):
             yield _register_function(bound, name, [n for n in selection if n != definition.returns])
+
+
+_STREAM_CALLS = {
+    "prime": "prime_stream<{what}>({site}, align, {at})",
+    "load": "load_stream<{what}>({site}, ::ascsim::reg(value), align, {at}, {further})",
+    "store": "store_stream<{what}>({site}, {at}, align, ::ascsim::reg(value), {bytes})",
+    "flush": "flush_stream<{what}>({site}, {at}, align)",
+    "whole": "store_whole<{what}>({site}, {at}, ::ascsim::reg(value), {bytes})",
+}
+
+
+def _stream_function(
+    definition: StreamInstruction, name: str, types: dict[str, DType], selection: Sequence[str]
+) -> str:  # fmt: skip
+    """An unaligned load or store: what stands in the header for its action, on its operands."""
+    from ascsim.isa.definition import Role, Sort
+
+    dtype = types["T"]
+    by_name = {o.name: o for o in definition.operands}
+    parameters = []
+    for operand in (by_name[n] for n in selection):
+        if operand.sort is Sort.UREG:
+            kind = "load" if definition.action.value in ("prime", "load") else "store"
+            parameters.append(f"{'const ' if operand.role is Role.IN else ''}vector_{kind}_unalign& {operand.name}")
+        elif operand.sort is Sort.VREG:
+            const = "const " if operand.role is Role.IN else ""
+            parameters.append(f"{const}vector_{_c_type(dtype)}& {operand.name}")
+        elif operand.sort is Sort.POINTER:
+            const = "const " if operand.role is Role.IN and not definition.post_update else ""
+            parameters.append(f"{const}{_c_type(dtype)}*{'&' if definition.post_update else ''} {operand.name}")
+        else:
+            parameters.append(f"{_c_type(operand.dtype)} {operand.name}")
+    number = "count" if "count" in selection else "end"
+    distance = f"{number} * INT64_C({dtype.size})"
+    inputs = [o.name for o in definition.inputs]
+    state = inputs.index("align") if "align" in inputs else 0
+    numbers = (definition.number, dtype.code, inputs.index("address"), state, dtype.size.bit_length() - 1)
+    call = _STREAM_CALLS[definition.action.value].format(
+        what=f"::ascsim::Stream<{', '.join(map(str, numbers))}>", site="::ascsim::here()",
+        at=_address("address", distance if number == "end" and "end" in selection else ""),
+        further=distance if definition.post_update else 256,
+        bytes=f"static_cast<uint64_t>({distance})" if "count" in selection else 256,
+    )  # fmt: skip
+    if definition.takes_ar:
+        call = call.replace("_stream", "_squeezed", 1).replace(", 256)", ")")
+    moves = f" ::ascsim::advance(address, {distance});" if definition.post_update else ""
+    return f"ASCSIM_FORM void {name}({', '.join(parameters)}) {{ ::ascsim::{call};{moves} }}"
 
 
 def _register_function(bound: d.BoundRegisterInstruction, name: str, selection: Sequence[str]) -> str:
@@ -530,7 +588,11 @@ def _of_functions(
         f'{_NOTE}#include "ascsim/{stands_on}"\n',
         *_functions(named),
         "",
-        *(_no_form(name, x, profile) for name, x in named.items() if any(d.operands for d in x)),
+        *(
+            _no_form(name, x, profile)
+            for name, x in named.items()
+            if any(o.kept is None for d in x for o in d.operands)
+        ),
         "",
         *(
             f"template <class... Given> {_error(code, name, message)} {_absent_type(name)} {name}(Given&&...);"

@@ -25,6 +25,7 @@ from ascsim.frontends.ptoas.dialect import Argument, Flag
 from ascsim.frontends.ptoas.lowering import Call, Ref
 from ascsim.frontends.ptoas.types import (
     MaskType,
+    OpaqueType,
     PointerType,
     TileType,
     VectorRegisterType,
@@ -341,6 +342,7 @@ _SORTS: dict[Sort, tuple[type, ...]] = {
     Sort.GLOBAL: (ViewType, MemRefType),
     Sort.VREG: (VectorRegisterType,),
     Sort.MREG: (MaskType,),
+    Sort.UREG: (OpaqueType,),
     Sort.POINTER: (PointerType,),
 }
 

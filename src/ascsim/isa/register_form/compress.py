@@ -57,13 +57,14 @@ register_instruction(
 
 
 @register_instruction(
-    "sprclr", cpp="asc_clear_ar_spr", asm=(), operands=(State(Kept.SQUEEZED, Role.OUT),),
+    "sprclr", cpp="asc_clear_ar_spr", asm=(), 
+    operands=(State(Kept.SQUEEZED, Role.OUT), State(Kept.STORED, Role.OUT)),
     doc="Clear the AR register, in which asc_squeeze_with_status adds up the bytes that it keeps.",
     sources=("asc-devkit C-API reg/system_variables_access/asc_clear_ar_spr",),
 )  # fmt: skip
-def clear() -> np.ndarray:
-    """Zero."""
-    return np.zeros(1, np.uint64)
+def clear() -> tuple[np.ndarray, np.ndarray]:
+    """Zero, and so is what unaligned stores have taken of it."""
+    return np.zeros(1, np.uint64), np.zeros(1, np.uint64)
 
 
 @plain_instruction(

@@ -59,7 +59,7 @@ void ascsim_trace_grow(void);
 // `dynamic_ub` is the launch's second argument, bytes. Buffers are `capacity` bytes and a guard of ASCSIM_GUARD.
 // `kept` are the words that instructions share, by the numbers of Kept (machine/words.py).
 #define ASCSIM_GUARD 65536
-#define ASCSIM_KEPT 3
+#define ASCSIM_KEPT 4
 typedef struct AscsimCore {
     uint16_t core;
     uint8_t side, in_vector_function;

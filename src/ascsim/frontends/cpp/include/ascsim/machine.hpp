@@ -171,16 +171,21 @@ ASCSIM_INLINE void append_row(uint8_t kind, unsigned mnemonic, uint8_t accesses,
     append_record(ascsim_trace.rows, count, ascsim_core.core | what, no_parent, site, work | flags << 32 | dtype << 48);
 }
 
-// ACCESS of machine/trace.py: one burst in UB.
-ASCSIM_INLINE void append_access(uint8_t mode, uint8_t operand, uint8_t align, uint32_t mask, int64_t start, uint32_t length)
+// ACCESS of machine/trace.py: one burst.
+ASCSIM_INLINE void append_access_of(unsigned space, uint8_t mode, uint8_t operand, uint8_t align, uint32_t mask,
+                                    uint64_t start, uint32_t length, uint32_t stream)
 {
     uint64_t& count = *ascsim_trace.n_accesses;
     if (__builtin_expect(count >= ascsim_trace.access_capacity, 0)) {
         ascsim_trace_grow();
     }
-    constexpr uint64_t ub = static_cast<uint64_t>(Space::UB), none = 0;
-    const uint64_t what = ub | uint64_t{mode} << 8 | uint64_t{operand} << 16 | uint64_t{align} << 24 | uint64_t{mask} << 32;
-    append_record(ascsim_trace.accesses, count, what, static_cast<uint64_t>(start), uint64_t{length}, none);
+    const uint64_t what = space | uint64_t{mode} << 8 | uint64_t{operand} << 16 | uint64_t{align} << 24 | uint64_t{mask} << 32;
+    append_record(ascsim_trace.accesses, count, what, start, uint64_t{length}, uint64_t{stream} << 32);
+}
+
+ASCSIM_INLINE void append_access(uint8_t mode, uint8_t operand, uint8_t align, uint32_t mask, int64_t start, uint32_t length)
+{
+    append_access_of(static_cast<unsigned>(Space::UB), mode, operand, align, mask, static_cast<uint64_t>(start), length, 0);
 }
 
 // What an instruction that is nothing but its row was last called with, and that row.
@@ -624,6 +629,164 @@ ASCSIM_QUIET void store_parts(uint64_t site, Places places, Address address, Giv
     }
 }
 
+// Unaligned loads and stores: isa/streams.py has the words for them.
+
+template <unsigned Bytes>
+struct SomeBytes {
+    static constexpr unsigned bytes = Bytes;
+};
+
+// What a stream instruction is: its numbers, those of its operands, log2 of the element's size.
+template <unsigned Number, unsigned Dtype, unsigned Operand_, unsigned State, unsigned Align>
+struct Stream {
+    static constexpr unsigned number = Number, dtype = Dtype, operand = Operand_, state = State, align = Align;
+};
+
+ASCSIM_QUIET inline uint32_t next_stream()
+{
+    static uint32_t count;
+    return ++count;
+}
+
+template <class Instruction>
+ASCSIM_INLINE void append_bytes(uint8_t mode, uint64_t low, uint64_t high)
+{
+    append_access(mode, Instruction::operand, Instruction::align, 0, static_cast<int64_t>(low), static_cast<uint32_t>(high - low));
+}
+
+template <class Instruction>
+ASCSIM_INLINE void append_state(uint8_t mode, const Unaligned& align, uint64_t low, uint64_t high)
+{
+    const uint32_t stream = align.number ? align.number : stream_of_loads;
+    append_access_of(space_state, mode, Instruction::state, 0, 0, low, static_cast<uint32_t>(high - low), stream);
+}
+
+// The block that an address lies in; what of it lies outside of memory and guard is left as it is.
+ASCSIM_INLINE void fill_block(Unaligned& align, uint64_t at)
+{
+    align.low = at / 32 * 32;
+    align.high = align.low + 32;
+    if (align.high <= ascsim_core.capacity[static_cast<unsigned>(Space::UB)] + ASCSIM_GUARD) {
+        std::memcpy(align.bytes, in_ub(align.low), 32);
+    }
+}
+
+template <class Instruction>
+ASCSIM_QUIET void prime_stream(uint64_t site, Unaligned& align, Address from)
+{
+    const uint64_t at = offset_in_ub<Instruction, NoBytes>(from);
+    fill_block(align, at);
+    align.number = next_stream() | stream_of_loads;
+    append_bytes<Instruction>(mode_read, at, align.high);
+    append_row(kind::instruction, Instruction::number, 1, site, Instruction::dtype);
+}
+
+template <class Instruction>
+ASCSIM_QUIET void load_stream(uint64_t site, void* value, Unaligned& align, Address from, int64_t further)
+{
+    const uint64_t at = offset_in_ub<Instruction, SomeBytes<256>>(from), block = at / 32 * 32, head = block + 32 - at;
+    const bool is_primed = align.high && align.low == block;
+    auto* lanes = static_cast<unsigned char*>(value);
+    std::memcpy(lanes, align.bytes + (at - block), head);
+    std::memcpy(lanes + head, in_ub(block + 32), 256 - head);
+    append_bytes<Instruction>(mode_read, at, at + 256);
+    if (!is_primed) {
+        append_state<Instruction>(mode_read, align, at, at);
+    }
+    append_row(kind::instruction, Instruction::number, is_primed ? 1 : 2, site, Instruction::dtype);
+    fill_block(align, at + static_cast<uint64_t>(further));
+}
+
+template <class Instruction>
+ASCSIM_QUIET void store_stream(uint64_t site, Address to, Unaligned& align, const void* value, uint64_t bytes)
+{
+    bytes = bytes < 256 ? bytes : 256;
+    const uint64_t at = offset_in_ub<Instruction, SomeBytes<256>>(to), end = at + bytes, cut = end / 32 * 32;
+    const bool goes_on = align.high > align.low && align.high == at;
+    const uint64_t first = goes_on ? align.low : at, rest = first > cut ? first : cut;
+    unsigned char joined[256 + 32];
+    std::memcpy(joined, align.bytes + first % 32, at - first);
+    std::memcpy(joined + (at - first), value, bytes);
+    uint8_t accesses = 0;
+    if (goes_on) {
+        append_state<Instruction>(mode_read, align, first, at), ++accesses;
+    }
+    if (cut > first) {
+        std::memcpy(in_ub(first), joined, cut - first);
+        append_bytes<Instruction>(mode_write, first, cut), ++accesses;
+    }
+    std::memcpy(align.bytes + rest % 32, joined + (rest - first), end - rest);
+    align.low = rest;
+    align.high = end;
+    align.number = align.number ? align.number : next_stream();
+    if (end > rest) {
+        append_state<Instruction>(mode_write, align, rest, end), ++accesses;
+    }
+    append_row(kind::instruction, Instruction::number, accesses, site, Instruction::dtype);
+}
+
+// The data end at `to`. A copy of the register may be given: the variable it was copied from is not known then.
+template <class Instruction>
+ASCSIM_QUIET void flush_stream(uint64_t site, Address to, const Unaligned& from)
+{
+    Unaligned& align = const_cast<Unaligned&>(from);
+    const uint64_t at = offset_in_ub<Instruction, NoBytes>(to);
+    uint8_t accesses = 0;
+    if (align.high > align.low) {
+        const bool fits = align.high == at;
+        uint64_t low = fits ? align.low : at / 32 * 32 + align.low % 32, high = at;
+        if (!fits && high > low + (align.high - align.low)) {
+            high = low + (align.high - align.low);
+        }
+        append_state<Instruction>(mode_read, align, fits ? low : at, at), ++accesses;
+        if (high > low) {
+            std::memcpy(in_ub(low), align.bytes + align.low % 32, high - low);
+            append_bytes<Instruction>(mode_write, low, high), ++accesses;
+        }
+    }
+    align.low = align.high = 0;
+    append_row(kind::instruction, Instruction::number, accesses, site, Instruction::dtype);
+}
+
+template <class Instruction>
+ASCSIM_QUIET void store_whole(uint64_t site, Address to, const void* value, uint64_t bytes)
+{
+    bytes = bytes < 256 ? bytes : 256;
+    const uint64_t at = offset_in_ub<Instruction, SomeBytes<256>>(to);
+    std::memcpy(in_ub(at), value, bytes);
+    if (bytes) {
+        append_bytes<Instruction>(mode_write, at, at + bytes);
+    }
+    append_row(kind::instruction, Instruction::number, bytes != 0, site, Instruction::dtype);
+}
+
+// What squeezes have kept and unaligned stores have not taken yet: where it goes and how much it is.
+struct Squeezed {
+    uint64_t taken, bytes;
+};
+
+ASCSIM_QUIET inline Squeezed take_squeezed()
+{
+    const uint64_t kept = ascsim_core.kept[kept_squeezed];
+    uint64_t& stored = ascsim_core.kept[kept_stored];
+    const uint64_t taken = stored < kept ? stored : kept;
+    stored = kept;
+    return {taken, kept - taken};
+}
+
+template <class Instruction>
+ASCSIM_INLINE void store_squeezed(uint64_t site, Address to, Unaligned& align, const void* value)
+{
+    const Squeezed squeezed = take_squeezed();
+    store_stream<Instruction>(site, {to.value + squeezed.taken}, align, value, squeezed.bytes);
+}
+
+template <class Instruction>
+ASCSIM_QUIET void flush_squeezed(uint64_t site, Address to, const Unaligned& align)
+{
+    flush_stream<Instruction>(site, {to.value + ascsim_core.kept[kept_squeezed]}, align);
+}
+
 #else
 
 template <class Instruction, class... Given>
@@ -649,6 +812,37 @@ ASCSIM_INLINE void store_parts(uint64_t, Given...)
 template <unsigned...>
 struct Parts {
 };
+template <unsigned...>
+struct Stream {
+};
+template <class Instruction, class... Given>
+ASCSIM_INLINE void prime_stream(Given&&...)
+{
+}
+template <class Instruction, class... Given>
+ASCSIM_INLINE void load_stream(Given&&...)
+{
+}
+template <class Instruction, class... Given>
+ASCSIM_INLINE void store_stream(Given&&...)
+{
+}
+template <class Instruction, class... Given>
+ASCSIM_INLINE void flush_stream(Given&&...)
+{
+}
+template <class Instruction, class... Given>
+ASCSIM_INLINE void store_whole(Given&&...)
+{
+}
+template <class Instruction, class... Given>
+ASCSIM_INLINE void store_squeezed(Given&&...)
+{
+}
+template <class Instruction, class... Given>
+ASCSIM_INLINE void flush_squeezed(Given&&...)
+{
+}
 struct Places {
     const void* index;
     uint64_t stride;

@@ -207,13 +207,20 @@ struct alignas(32) vector_bool {
     uint8_t bits[256];
 };
 
-// Buffers of unaligned loads and stores, and the address register.
-struct alignas(32) vector_load_unalign {
+// Registers of unaligned loads and stores: a block of UB, of which they hold the bytes `low` to `high`.
+namespace ascsim {
+struct alignas(32) Unaligned {
     uint8_t bytes[32];
+    uint64_t low = 0, high = 0;
+    uint32_t number = 0;
 };
-struct alignas(32) vector_store_unalign {
-    uint8_t bytes[32];
+}  // namespace ascsim
+struct vector_load_unalign : ascsim::Unaligned {
 };
+struct vector_store_unalign : ascsim::Unaligned {
+};
+
+// The address register: bytes.
 struct addr_reg {
     uint64_t offset;
 };
