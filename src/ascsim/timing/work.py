@@ -18,6 +18,8 @@ from ascsim.profiles.costs import LANES, Costs, Entry
 
 _BITS = 24
 _PIECE = 256
+_BLOCK = 32
+"""A repeat works on 256 bytes: one burst, or up to eight blocks with a stride between them."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ def work_of(trace: Trace) -> Work:
     space, writes = accesses["space"].astype(np.int64), accesses["mode"] == Mode.WRITE
     memory = space != Space.STATE
     total = np.where(memory, counts * length, 0)
-    pieces = np.where(memory, counts * -(-length // _PIECE), 0)
+    inner = shapes["n1"].astype(np.int64)[accesses["shape"]]
+    blocks = np.where((length == _BLOCK) & (inner <= _PIECE // _BLOCK), np.maximum(inner, 1), 1)
+    pieces = np.where(memory, counts // blocks * -(-length // _PIECE), 0)
     size = np.array([BY_CODE[code].size if code in BY_CODE else 1 for code in range(256)], np.int64)
     item = size[trace.rows["dtype"]]
 
