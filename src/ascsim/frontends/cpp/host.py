@@ -138,7 +138,7 @@ class NativeModule(ctypes.Structure):
     )
 
 
-for _kind, _size in ((NativeCore, 184), (NativeCall, 1808), (NativeModule, 1048)):
+for _kind, _size in ((NativeCore, 192), (NativeCall, 1808), (NativeModule, 1048)):
     assert ctypes.sizeof(_kind) == _size, "as runtime.cpp asserts"
 
 _U32, _U64, _I32, _I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int64

@@ -31,7 +31,7 @@ char ascsim_soc_name[64];
 }
 
 // What Python mirrors with ctypes and struct.
-static_assert(sizeof(AscsimOperand) == 112 && sizeof(AscsimCore) == 184 && sizeof(AscsimTrace) == 72);
+static_assert(sizeof(AscsimOperand) == 112 && sizeof(AscsimCore) == 192 && sizeof(AscsimTrace) == 72);
 static_assert(sizeof(AscsimCall) == 16 + ASCSIM_MAX_OPERANDS * sizeof(AscsimOperand) && sizeof(AscsimModule) == 1048);
 
 namespace {
