@@ -20,6 +20,8 @@ ROWS, COLS = 4, 64
 """Valid rows and columns."""
 _HEIGHTS = ((32, ROWS), (1, 1))
 """Rows and valid rows of tiles: 32, so that they may be turned column-major; or a single one."""
+_GIVEN = (False, True)
+"""Whether tiles that may be left out are there."""
 _SCALARS = (1, 32, 0, 3, 64, 0x301)
 _STEP = 32768
 
@@ -61,11 +63,11 @@ def _attempts(definition: Definition) -> Iterator[SimpleNamespace]:
             yield SimpleNamespace(**dict(zip(names, values, strict=True)))
         return
     others = list(itertools.product(*(c for n, c in enumerate(choices) if n not in tiles)))
-    for height, rest in itertools.product(_HEIGHTS, others):
+    for given, height, rest in itertools.product(_GIVEN, _HEIGHTS, others):
         for kinds in _tile_types(len(tiles)):
             for columns in itertools.product((COLS, 2 * COLS, 4 * COLS, COLS // 2), repeat=min(len(tiles), 2)):
                 made = iter(
-                    _tile(definition.inputs[n], n, kind, width, height)
+                    _tile(definition.inputs[n], n, kind, width, height, given)
                     for n, kind, width in itertools.zip_longest(tiles, kinds, columns, fillvalue=COLS)
                 )
                 yield _filled(definition.inputs, tiles, made, rest)
@@ -95,9 +97,9 @@ def _tile_types(count: int) -> Iterator[Sequence[DType]]:
 
 
 def _tile(
-    operand: Operand, number: int, kind: Any, columns: Any, height: tuple[int, int]
+    operand: Operand, number: int, kind: Any, columns: Any, height: tuple[int, int], given: bool = False
 ) -> Tile | GlobalTensor | None:
-    if operand.optional:
+    if operand.optional and not given:
         return None
     if operand.sort is Sort.GLOBAL:
         return GlobalTensor(kind, number * _STEP, (1, 1, 1, ROWS, COLS), (0, 0, 0, COLS, 1), name=operand.name)

@@ -371,10 +371,14 @@ _EXPECTED: dict[str, tuple[type, ...]] = {
 }
 
 
+_NO_NUMBERS = (Tile, GlobalTensor, VReg, MReg, Pointer)
+
+
 def wrong_sort(definition: Definition, operand: Operand, value: Any) -> str | None:
     """The sentence for an operand of another kind than the definition says."""
     expected = _EXPECTED.get(operand.sort.value)
-    if expected is None or isinstance(value, expected) or (value is None and operand.optional):
+    fits = isinstance(value, expected) if expected else not isinstance(value, _NO_NUMBERS)
+    if fits or (value is None and operand.optional):
         return None
     return f"{definition.title}: operand {operand.name} is a {type(value).__name__}; it must be a {operand.sort.value}"
 
