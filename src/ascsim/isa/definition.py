@@ -378,6 +378,10 @@ def store_lanes(view: np.ndarray, result: np.ndarray, values: str, dtype: DType)
         view[...] = result
 
 
+def _begins(operand: Any, region: Region) -> bool:
+    return isinstance(operand, Tile) and region.start == operand.address
+
+
 class TileInstruction(Definition):
     """A PTO tile instruction. Subclass attributes and methods carry the definition; see :func:`tile_instruction`."""
 
@@ -421,9 +425,9 @@ class TileInstruction(Definition):
         return self.expand(self.call(args), core.profile)
 
     def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
-        """See :meth:`regions`."""
+        """See :meth:`regions`. What begins at a tile's address has to be aligned; parts of a tile may lie anywhere."""
         return [
-            Touch(number, mode, region, 5 if region.space != Space.GM else 0)
+            Touch(number, mode, region, 5 if _begins(args[number], region) else 0)
             for number, mode, region in self.regions(self.call(args), core.profile)
         ]
 

@@ -15,7 +15,7 @@ from ascsim.isa.tile.transfer import DN, ND, NZ, AtomicType, STPhase, pad_bits
 from ascsim.machine.dtypes import dtype
 from ascsim.machine.operands import CUSTOM_PAD, GlobalTensor, Tile
 from ascsim.machine.trace import Mode
-from ascsim.machine.words import BLayout, PadValue, Pipe, Space
+from ascsim.machine.words import BLayout, PadValue, Pipe, SLayout, Space
 from harness import Bench
 
 PROFILES = ("a2a3", "a5", "cpu")
@@ -260,7 +260,8 @@ def test_lines_that_overlap_are_stored_one_after_the_other(profile: str) -> None
     [
         ((1, 1, 1, 0, 8), ND, {"valid_rows": 0}, "L007", "0 rows by 8 columns"),
         ((1, 1, 1, 2, 8), DN, {}, "L004", "{view} is DN"),
-        ((1, 1, 1, 2, 8), NZ, {}, "L012", "layouts other than ND and DN"),
+        ((1, 1, 1, 2, 8), NZ, {}, "L004", "{view} is NZ"),
+        ((1, 1, 1, 2, 8), NZ + 1, {}, "L012", "layouts other than ND, DN and NZ"),
         ((1, 1, 1, 2, 8), ND, {"space": Space.L1}, "L012", "lies in L1"),
         ((1, 1, 1, 2, 8), ND, {"valid_cols": 9}, "L013", "is 2x8 with 2x9 valid"),
     ],
@@ -387,3 +388,48 @@ def test_moves_out_of_ub_are_not_done_yet(profile: str) -> None:
         with pytest.raises(Refused) as refusal:
             bench.issue("TMOV", other, tile)
         assert refusal.value.diagnostic.code == "L012"
+
+
+NZ_TILE: dict[str, Any] = {"blayout": BLayout.COL_MAJOR, "slayout": SLayout.ROW_MAJOR}
+
+
+@pytest.mark.parametrize("profile", ("a2a3", "a5", "cpu"))
+@pytest.mark.parametrize("kind", ("f32", "f16", "i8"))
+@given(data=st.data())
+@settings(max_examples=10, deadline=None)
+def test_boxes_are_moved_as_they_are(profile: str, kind: str, data: st.DataObject) -> None:
+    bench = Bench(profile)
+    size = dtype(kind).size
+    width = 32 // size
+    outer, inner, down = (data.draw(st.integers(1, 3)) for _ in range(3))
+    rows, cols = 16 * down, outer * inner * width
+    gap = 16 * data.draw(st.integers(0, 2)) * width  # between columns of boxes
+    pitch = rows * width + gap
+    strides = (inner * pitch, pitch, 16 * width, width, 1)
+    shape = (outer, inner, down, 16, width)
+    tile = bench.tile(kind, rows + 16 * data.draw(st.integers(0, 1)), cols, valid=(rows, cols), **NZ_TILE)
+    seen = GlobalTensor(dtype(kind), 4096, shape, strides, NZ)
+    bits = np.dtype(f"u{size}")
+    gm = bench.core.view(seen.region()._replace(dtype=bits))
+    gm[...] = np.random.default_rng(3).integers(0, 256, gm.size).reshape(gm.shape)
+    bench.issue("TLOAD", tile, seen)
+    held = bench.core.view(tile.region(None, None, bits)).transpose(2, 0, 1, 3, 4).reshape(outer, inner, rows, width)
+    assert np.array_equal(held.ravel(), gm.ravel())
+    there = replace(seen, address=200_000)
+    bench.issue("TSTORE", there, tile)
+    assert np.array_equal(bench.core.view(there.region()._replace(dtype=bits)), gm)
+    assert bench.findings() == []
+    assert bench.traced(Mode.WRITE, Space.GM).sum() == rows * cols * size
+
+
+@pytest.mark.parametrize("profile", ("a2a3", "a5"))
+def test_columns_of_boxes_with_gaps_inside_are_told(profile: str) -> None:
+    bench = Bench(profile)
+    tile = bench.tile("f32", 32, 8, **NZ_TILE)
+    bench.issue("TLOAD", tile, GlobalTensor(dtype("f32"), 0, (1, 1, 2, 16, 8), (512, 512, 256, 8, 1), NZ))
+    assert bench.findings() == ["TLOAD-1"]
+    with pytest.raises(Refused, match="boxes of 16x4"):
+        bench.issue("TLOAD", tile, GlobalTensor(dtype("f32"), 0, (1, 2, 2, 16, 4), (0, 256, 64, 4, 1), NZ))
+    with pytest.raises(Refused, match="64-bit"):
+        wide = bench.tile("i64", 16, 4, **NZ_TILE)
+        bench.issue("TLOAD", wide, GlobalTensor(dtype("i64"), 0, (1, 1, 1, 16, 4), (64, 64, 64, 4, 1), NZ))

@@ -16,6 +16,7 @@ from ascsim.isa.definition import A2A3, CHIPS, Asm, Definition, In, Operand, Out
 from ascsim.isa.memory_form.masked import set_mask_norm, set_vector_mask
 from ascsim.isa.rules import Rule, changed, dtype, finding, refuse, same_dtype, scalar_range
 from ascsim.isa.steps import COPY_UB, SCALAR_LOOP, VCOPY, flag_pair, group
+from ascsim.isa.tile.transfer import is_boxed
 from ascsim.isa.transfer import BLOCK
 from ascsim.machine.core import Group, Step
 from ascsim.machine.dtypes import (
@@ -48,11 +49,6 @@ _A5_TYPES = (f16, bf16, f32, i32, i8, f8e4m3, f8e5m2, f8e8m0, hif8)
 _ALL_TYPES = (*_A2A3_TYPES, i64, u64, f8e4m3, f8e5m2, f8e8m0, hif8)
 _PACKED = (f4e2m1x2, f4e1m2x2, i4x2)
 _ROWS_OF_A_BOX = 16
-
-
-def is_boxed(tile: Tile) -> bool:
-    """True for NZ: boxes of 16 rows by 32 bytes, column after column of boxes."""
-    return tile.blayout == BLayout.COL_MAJOR and tile.slayout == SLayout.ROW_MAJOR and tile.fractal == 512
 
 
 def window(tile: Tile, row: int, col: int, rows: int, cols: int) -> list[Region]:

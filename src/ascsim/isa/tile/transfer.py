@@ -17,7 +17,7 @@ import numpy as np
 from ascsim.diagnostics import Severity
 from ascsim.isa.definition import CHIPS, Choice, Definition, In, Out, Sort, tile_instruction
 from ascsim.isa.rules import Rule, dtype, finding, refuse, same_valid_shape
-from ascsim.isa.transfer import whole_blocks
+from ascsim.isa.transfer import BLOCK, whole_blocks
 from ascsim.machine.dtypes import (
     DType,
     bf16,
@@ -46,6 +46,7 @@ from ascsim.profiles import Profile
 
 ND, DN, NZ = 0, 1, 2
 """Layouts of a view of global memory (pto::Layout)."""
+_ROWS_OF_A_BOX = 16
 _PLAIN_TYPES = (i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32)
 _ALL_TYPES = (*_PLAIN_TYPES, f8e4m3, f8e5m2, f8e8m0, hif8)
 _PACKED = (f4e2m1x2, f4e1m2x2, i4x2)
@@ -87,8 +88,36 @@ def _lines(tile: Tile, view: GlobalTensor, profile: Profile) -> tuple[int, int]:
     return (prod(view.shape[a] for a in _line_axes(tile)[0]) if profile.is_chip else count), length
 
 
+def is_boxed(tile: Tile) -> bool:
+    """True for NZ: boxes of 16 rows by 32 bytes, one column of boxes after the other."""
+    return tile.blayout == BLayout.COL_MAJOR and tile.slayout == SLayout.ROW_MAJOR and tile.fractal == 512
+
+
+def _box_lines(tile: Tile, view: GlobalTensor) -> Region:
+    """The columns of boxes of a tile, each 32 bytes wide: the view's first two dimensions count them."""
+    pitch = tile.rows * BLOCK
+    columns = ((view.shape[0], view.shape[1] * pitch), (view.shape[1], pitch))
+    return Region(tile.space, tile.address, tile.valid_rows * BLOCK, columns, unsigned(tile.dtype))
+
+
+def _box_bursts(view: GlobalTensor, tile: Tile, profile: Profile, loads: bool) -> Region:
+    """The bytes of a view in layout NZ. Chips take each column of boxes as one burst, whatever its inner strides say."""
+    size, kind = view.dtype.size, unsigned(view.dtype)
+    if not profile.is_chip:
+        return view.region()._replace(dtype=kind)
+    length = tile.valid_rows * BLOCK
+    pitch = view.strides[1] * size
+    if profile.name == "a2a3":  # which counts the gap behind a burst
+        pitch += length - size * (tile.valid_rows * view.shape[4] if loads else prod(view.shape[2:]))
+    return Region(
+        Space.GM, view.address, length, ((view.shape[0], view.strides[0] * size), (view.shape[1], pitch)), kind
+    )
+
+
 def tile_lines(tile: Tile, view: GlobalTensor, profile: Profile, whole: bool) -> Region:
-    """The lines of a tile without boxes; ``whole``: each up to whole 32-byte blocks."""
+    """The lines of a tile; ``whole``: each up to whole 32-byte blocks."""
+    if is_boxed(tile):
+        return _box_lines(tile, view)
     lines, length = _lines(tile, view, profile)
     nbytes = length * tile.dtype.size
     step = tile.row_bytes if tile.blayout == BLayout.ROW_MAJOR else tile.col_bytes
@@ -96,12 +125,14 @@ def tile_lines(tile: Tile, view: GlobalTensor, profile: Profile, whole: bool) ->
     return Region(tile.space, tile.address, nbytes, ((lines, step),), unsigned(tile.dtype))
 
 
-def global_lines(view: GlobalTensor, tile: Tile, profile: Profile) -> Region:
+def global_lines(view: GlobalTensor, tile: Tile, profile: Profile, loads: bool = True) -> Region:
     """The bytes of a view, line by line.
 
     Chips take each line as one burst, whatever its stride says, as long as the tile's lines. A2/A3 leave the gap behind
     a burst that the view has behind a line, so that longer bursts stand further apart.
     """
+    if is_boxed(tile):
+        return _box_bursts(view, tile, profile, loads)
     outer, inner = _line_axes(tile)
     size, length = view.dtype.size, view.shape[inner]
     strides = {a: view.strides[a] * size for a in outer}
@@ -144,17 +175,18 @@ def _implemented(tile: str, view: str) -> Rule:
             return f"operand {tile} lies in {held.space.name}; only vector tiles, in UB, are implemented"
         if held.dtype in _PACKED:
             return f"operand {tile} has packed type {held.dtype.name}"
-        if held.slayout != SLayout.NONE_BOX or seen.layout not in (ND, DN):
-            return "tiles with boxes and views with layouts other than ND and DN"
+        if (held.slayout != SLayout.NONE_BOX and not is_boxed(held)) or seen.layout not in (ND, DN, NZ):
+            return "tiles with boxes other than NZ, and views with layouts other than ND, DN and NZ"
         return None
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
         yield _with(call, tile, space=Space.L1)
         if profile.name != "a2a3":
             yield _with(call, tile, dtype=f4e2m1x2)
-        yield _with(call, view, layout=NZ)
+        yield _with(call, view, layout=NZ + 1)
+        yield _with(call, tile, slayout=SLayout.COL_MAJOR)
 
-    said = "the tile lies in UB, ND or DN, its elements at least a byte wide"
+    said = "the tile lies in UB, ND, DN or NZ, its elements at least a byte wide"
     return refuse("L012", said, test, breaks=breaks, mend="ascsim check FILE lists all such calls of a file.")
 
 
@@ -175,18 +207,46 @@ def _same_size(tile: str, view: str) -> Rule:
 def _same_layout(tile: str, view: str, single_line: bool) -> Rule:
     def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
         held, seen = getattr(call, tile), getattr(call, view)
-        layout = ND if held.blayout == BLayout.ROW_MAJOR else DN
-        if layout == seen.layout or (single_line and (held.rows == 1 or held.cols == 1)):
+        layout = NZ if is_boxed(held) else ND if held.blayout == BLayout.ROW_MAJOR else DN
+        if layout == seen.layout or (
+            single_line and (held.rows == 1 or held.cols == 1) and NZ not in (layout, seen.layout)
+        ):
             return None
-        names = ("ND", "DN")
+        names = ("ND", "DN", "NZ")
         return f"operand {tile} is {names[layout]}, but {view} is {names[seen.layout]}"
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
         yield _with(call, view, layout=DN)
+        yield _with(call, view, layout=NZ)
 
     but = ", or the tile has one row or column" if single_line else ""
-    return refuse("L004", f"{tile} and {view} are both ND or both DN{but}", test, breaks=breaks,
+    return refuse("L004", f"{tile} and {view} are both ND, both DN or both NZ{but}", test, breaks=breaks,
                   mend="Declare the GlobalTensor with the tile's layout.")  # fmt: skip
+
+
+def _boxes(tile: str, view: str) -> Rule:
+    """The last two dimensions of a view in layout NZ are those of a box."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        held, seen = getattr(call, tile), getattr(call, view)
+        if seen.layout != NZ:
+            return None
+        if held.dtype.size == 8 and profile.is_chip:
+            return f"{tile} has 64-bit elements; they are moved ND or DN only"
+        box = (_ROWS_OF_A_BOX, BLOCK // held.dtype.size)
+        return (
+            None
+            if seen.shape[3:] == box
+            else f"{view} has boxes of {seen.shape[3]}x{seen.shape[4]}, not {box[0]}x{box[1]}"
+        )
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        boxed = _with(call, tile, blayout=BLayout.COL_MAJOR, slayout=SLayout.ROW_MAJOR)
+        yield _with(boxed, view, layout=NZ)
+
+    return refuse("L007", f"the boxes of {view} (NZ) are 16 rows by 32 bytes", test, breaks=breaks,
+                  mend="Give the GlobalTensor the shape columns of boxes x 1 x rows of boxes x 16 x (32 / element bytes), "
+                  "or TileShape2D with Layout::NZ.")  # fmt: skip
 
 
 def _shapes(tile: str, view: str, call: SimpleNamespace) -> tuple[tuple[int, int], str]:
@@ -195,6 +255,8 @@ def _shapes(tile: str, view: str, call: SimpleNamespace) -> tuple[tuple[int, int
     lines, inner = _line_axes(held)
     count, length = prod(seen.shape[a] for a in lines), seen.shape[inner]
     rows, cols = (count, length) if held.blayout == BLayout.ROW_MAJOR else (length, count)
+    if is_boxed(held):
+        rows, cols = seen.shape[2] * seen.shape[3], seen.shape[0] * seen.shape[1] * seen.shape[4]
     shape, valid = "x".join(str(n) for n in seen.shape), f"{held.valid_rows}x{held.valid_cols}"
     return (rows, cols), f"{view} has shape {shape}, {rows} rows by {cols} columns; {tile} has {valid} valid"
 
@@ -241,7 +303,7 @@ def _few_lines(tile: str, view: str) -> Rule:
         held, seen = getattr(call, tile), getattr(call, view)
         if profile.name == "a2a3" and held.rows >= 4096 and tile == "dst":
             return f"{tile} has {held.rows} rows; at most 4095"
-        lines = seen.shape[_line_axes(held)[0][-1]]
+        lines = seen.shape[1 if is_boxed(held) else _line_axes(held)[0][-1]]
         return f"{view} has {lines} lines in one dimension; one copy moves at most 4095" if lines >= 4096 else None
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
@@ -253,14 +315,27 @@ def _few_lines(tile: str, view: str) -> Rule:
                   mend="Move part of them into the outer dimensions of the view.")  # fmt: skip
 
 
+def _loose_dimension(view: GlobalTensor) -> int | None:
+    """The innermost of the last three dimensions whose stride leaves gaps."""
+    dense = 1
+    for axis in (4, 3, 2):
+        if view.shape[axis] != 1 and view.strides[axis] != dense:
+            return axis
+        dense *= view.shape[axis]
+    return None
+
+
 def _dense_lines(code: str, tile: str, view: str) -> Rule:
     def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-        seen, inner = getattr(call, view), _line_axes(getattr(call, tile))[1]
-        if seen.strides[inner] == 1 or seen.shape[inner] == 1:
+        held, seen = getattr(call, tile), getattr(call, view)
+        inner = _loose_dimension(seen) if is_boxed(held) else _line_axes(held)[1]
+        if inner is None:
+            return None
+        if not is_boxed(held) and (seen.strides[inner] == 1 or seen.shape[inner] == 1):
             return None
         return (
-            f"{view} has stride {seen.strides[inner]} along its lines; the library copies {seen.shape[inner]} elements "
-            "side by side"
+            f"{view} has stride {seen.strides[inner]} along its lines (dimension {inner}); the library copies "
+            f"{seen.shape[inner]} of them side by side"
         )
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
@@ -290,7 +365,9 @@ class TLoad:
     """Load a tile from global memory.
 
     The tile's valid region takes the elements of the view, row by row (ND) or column by column (DN): its rows are the
-    view's first four dimensions (ND), or its columns the first three and the last (DN).
+    view's first four dimensions (ND), or its columns the first three and the last (DN). In NZ the view's last two
+    dimensions are a box of 16 rows by 32 bytes; the two before count boxes from top to bottom and, with the first, from
+    left to right.
     """
 
     operands = (Out("dst"), In("src", Sort.GLOBAL, doc="a view of global memory, five dimensions with strides"))
@@ -299,6 +376,7 @@ class TLoad:
         _implemented("dst", "src"),
         _same_size("dst", "src"),
         _same_layout("dst", "src", single_line=False),
+        _boxes("dst", "src"),
         _not_empty("dst", "src"),
         *_same_shape("TLOAD-2", "dst", "src"),
         _few_lines("dst", "src"),
@@ -329,6 +407,8 @@ class TLoad:
     def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> np.ndarray:
         """The view's elements as lines, filled up."""
         tile = call.dst
+        if is_boxed(tile):
+            return arrays[0].reshape(*call.src.shape[:2], -1)
         lines, length = _lines(tile, call.src, profile)
         loaded = arrays[0].reshape(lines, length)
         if not profile.is_chip and tile.pad == PadValue.NULL:
@@ -358,7 +438,8 @@ class TStore:
     """Store a tile's valid region to global memory.
 
     The view takes the elements row by row (ND tile) or column by column (DN tile): the tile's rows are the view's first
-    four dimensions, or its columns the first three and the last.
+    four dimensions, or its columns the first three and the last. In NZ the view's last two dimensions are a box of 16
+    rows by 32 bytes, as for TLOAD.
     """
 
     operands = (
@@ -374,6 +455,7 @@ class TStore:
         _implemented("src", "dst"),
         _same_size("src", "dst"),
         _same_layout("src", "dst", single_line=True),
+        _boxes("src", "dst"),
         _not_empty("src", "dst"),
         *_same_shape("TSTORE-2", "src", "dst"),
         _few_lines("src", "dst"),
@@ -389,13 +471,13 @@ class TStore:
 
     def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
         """The view (read too, to add to it) and the valid lines of the tile."""
-        there = global_lines(call.dst, call.src, profile)
+        there = global_lines(call.dst, call.src, profile, False)
         added_to = [(0, int(Mode.READ), there)] if call.atomic else []
         return [*added_to, (0, Mode.WRITE, there), (1, Mode.READ, tile_lines(call.src, call.dst, profile, False))]
 
     def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> np.ndarray:
         """The lines in the shape of the view."""
-        there = global_lines(call.dst, call.src, profile)
+        there = global_lines(call.dst, call.src, profile, False)
         shape = (*(n for n, _ in there.dims), there.length // call.dst.dtype.size)
         stored = arrays[-1].reshape(shape)
         if not call.atomic:
