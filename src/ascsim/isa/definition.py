@@ -491,9 +491,9 @@ class MemoryInstruction(Definition):
         **record: Any,
     ) -> None:  # fmt: skip
         pointers = [o for o in record["operands"] if o.sort is Sort.POINTER]
-        spaces = rule_language.pointer_spaces(pointers)
+        spaces = (rule_language.pointer_spaces(pointers),) if pointers else ()
         typed = any(o.dtype is not None for o in pointers)
-        standing = (rule_language.variant_types(pointers, variants), spaces) if typed else (spaces,)
+        standing = (rule_language.variant_types(pointers, variants), *spaces) if typed else spaces
         super().__init__(name, rules=(*standing, *rules), **record)
         self.own_rules = tuple(rules)
         self.stateful = stateful

@@ -158,6 +158,10 @@ class CoreState:
     counter_mode: bool = False
     pad: int = 0
     merged: tuple[int, int, int, int] = (0, 0, 0, 0)
+    compare_mask: bytes = bytes(16)
+    kept: int = 0
+    extreme: tuple[int, int] = (0, 0)
+    addresses: tuple[tuple[int, ...], ...] = ((0,) * 8,) * 8
     gm2ub_loops: tuple[int, int, int, int, int, int] = (1, 1, 0, 0, 0, 0)
     ub2gm_loops: tuple[int, int, int, int, int, int] = (1, 1, 0, 0, 0, 0)
     words: np.ndarray = field(default_factory=_words_at_start)

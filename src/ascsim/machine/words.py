@@ -96,4 +96,17 @@ class RoundMode(IntEnum):
     ODD = 6
 
 
+class VectorAddress(IntEnum):
+    """An address register of the vector unit: eight blocks of UB."""
+
+    VA0 = 0
+    VA1 = 1
+    VA2 = 2
+    VA3 = 3
+    VA4 = 4
+    VA5 = 5
+    VA6 = 6
+    VA7 = 7
+
+
 N_PIPES = 11

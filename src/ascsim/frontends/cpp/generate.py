@@ -193,7 +193,7 @@ def _exists_on(names: Iterable[str]) -> str:
 def _words(profile: Profile) -> str:
     from ascsim.machine.dtypes import DTYPES
     from ascsim.machine.trace import SITE_PC, STREAM_OF_LOADS, Kind, Mode
-    from ascsim.machine.words import Kept, Pipe, Space
+    from ascsim.machine.words import Kept, Pipe, Space, VectorAddress
 
     spaces = [s for s in Space if s is not Space.STATE]
     limits = {s.name: profile.spaces.get(s.name) for s in spaces}
@@ -202,6 +202,7 @@ def _words(profile: Profile) -> str:
     lines = [
         _NOTE + '#include <cstdint>\n#include <type_traits>\n\n#include "ascsim/types.hpp"\n',
         f"enum pipe_t {{ {', '.join(f'PIPE_{p.name} = {p.value}' for p in Pipe)} }};",
+        f"enum ub_addr8_t {{ {', '.join(f'{a.name} = {a.value}' for a in VectorAddress)} }};",
         f"enum event_t {{ {', '.join(f'EVENT_ID{i} = {i}' for i in range(profile.event_ids))} }};\n",
         *(f"ASCSIM_VECTOR_REGISTER(vector_{t.c_names[0]})" for t in DTYPES.values()),
         "\nnamespace ascsim {\n",
@@ -348,13 +349,14 @@ def _memory_functions(definition: d.MemoryInstruction, name: str) -> Iterator[st
             parameters, setters = [], {}
             for operand in (by_name[n] for n in selection):
                 dtype = types[operand.dtype] if isinstance(operand.dtype, str) else operand.dtype
-                if operand.element and operand.if_bit:
+                if operand.element:
                     array, place = operand.element
+                    given, bit = operand.if_bit or (1, 0)
                     if place == 0:
                         parameters.append(f"{_c_type(dtype)}* const* {array}")
                     setters[operand.name] = (
                         f"::ascsim::set_element({{o}}, ::ascsim::Space::{operand.space.name}, {array}, {place}, "
-                        f"{operand.if_bit[0]}, {operand.if_bit[1]})"
+                        f"{given}, {bit})"
                     )
                 elif operand.sort.value == "address":
                     const = "const " if operand.role.value == "in" else ""

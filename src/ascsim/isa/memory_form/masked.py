@@ -237,11 +237,18 @@ CATALOGUE.add(
 
 
 class Context(NamedTuple):
-    """What the semantics of an instruction may know beside its operands."""
+    """What the semantics of an instruction may know beside its operands: the core, the call, which lanes of a repeat
+    take part, the number of the first repeat."""
 
-    state: CoreState
+    core: Core
+    call: SimpleNamespace
     active: np.ndarray
     first: int
+
+    @property
+    def state(self) -> CoreState:
+        """The core's state."""
+        return self.core.state
 
 
 class VectorInstruction(MemoryInstruction):
@@ -250,12 +257,14 @@ class VectorInstruction(MemoryInstruction):
     Operands come as arrays (repeats, elements); numbers are the scalars that are not counts and strides. ``contextual``
     semantics get a :class:`Context` first. ``layouts`` gives the layout of operands that are not lanes with block and
     repeat strides in blocks. ``folds`` says that the second source may be the destination of an earlier repeat.
-    ``unmasked`` instructions heed the vector mask in counter mode only.
+    ``unmasked`` instructions heed the vector mask in counter mode only. ``aligns`` gives the alignment of operands that
+    need not begin at a block; ``loose`` names addresses whose bytes depend on data.
     """
 
     def __init__(
         self, name: str, *, layouts: Callable[[SimpleNamespace], dict[str, Layout]] | None = None,
-        contextual: bool = False, folds: bool = False, unmasked: bool = False, warns: Sequence[str] = (), **record: Any,
+        contextual: bool = False, folds: bool = False, unmasked: bool = False, warns: Sequence[str] = (),
+        aligns: Callable[[SimpleNamespace], dict[str, int]] | None = None, loose: Sequence[str] = (), **record: Any,
     ) -> None:  # fmt: skip
         super().__init__(
             name, extent=self._extent, stateful=True, watch=self._watch, warns=(*warns, "VECTOR-1"), pipe=Pipe.V, asm=(),
@@ -265,7 +274,9 @@ class VectorInstruction(MemoryInstruction):
         self.contextual = contextual
         self.folds = folds
         self.unmasked = unmasked
-        self.pointers = [(n, o) for n, o in enumerate(self.inputs) if o.sort is Sort.POINTER]
+        self.aligns = aligns
+        self.loose = [self._index[name] for name in loose]
+        self.pointers = [(n, o) for n, o in enumerate(self.inputs) if o.sort is Sort.POINTER and o.name not in loose]
         self.numbers = [o for o in self.inputs if o.sort is Sort.SCALAR and not is_shape(o)]
 
     def lanes(self, call: SimpleNamespace) -> int:
@@ -294,6 +305,14 @@ class VectorInstruction(MemoryInstruction):
     def _bytes(self, call: SimpleNamespace, state: CoreState, operand: str) -> tuple[Bytes, ...]:
         seen = CoreState() if self.unmasked and not state.counter_mode else state
         return masked_bytes(seen, int(call.repeat), self.lanes(call), self.layout(call, operand))
+
+    def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
+        """See :class:`MemoryInstruction`."""
+        touched = super().touches(core, args)
+        if self.aligns is None:
+            return touched
+        bits = {self._index[n]: a.bit_length() - 1 for n, a in self.aligns(self.call(args)).items()}
+        return [t._replace(align=bits.get(t.operand, t.align)) for t in touched]
 
     def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
         """See :class:`Definition`; ``work`` is how many repeats run."""
@@ -327,7 +346,7 @@ class VectorInstruction(MemoryInstruction):
                     if o.role is not Role.OUT
                 ]
                 if self.contextual:
-                    inputs.insert(0, Context(core.state, active, begin))
+                    inputs.insert(0, Context(core, call, active, begin))
                 with np.errstate(all="ignore"):
                     result = self.semantics(*inputs, *numbers)
                     for _, o in self.pointers:
@@ -415,6 +434,8 @@ def overlaps(definition: VectorInstruction, call: SimpleNamespace, repeats: int)
             other, walk = getattr(call, source.name).offset, definition.layout(call, source.name)
             if (start, layout) == (other, walk) and (repeats <= 1 or layout.repeat >= layout.span(lanes)):
                 continue
+            if start == other and layout.group > 1 and layout.repeat <= walk.repeat:  # writes stay behind reads
+                continue
             if start < other + walk.span(lanes) + max(repeats - 1, 0) * walk.repeat and other < end:
                 found.append(source.name)
     return found
@@ -449,7 +470,7 @@ def default_shape(base: VectorInstruction, call: SimpleNamespace) -> dict[str, i
 
 
 def counted(
-    base: VectorInstruction, cpp: str, shape: Callable[[SimpleNamespace], dict[str, int]], sources: Sequence[str],
+    base: MemoryInstruction, cpp: str, shape: Callable[[SimpleNamespace], dict[str, int]], sources: Sequence[str],
     rules: Sequence[Rule] = (), without: Sequence[str] = (),
 ) -> MemoryInstruction:  # fmt: skip
     """Register the form that works on the first ``count`` elements: counter mode, the instruction with the numbers of
@@ -463,9 +484,11 @@ def counted(
         yield Group([Step(set_mask_count, ()), count, Step(base, given), Step(set_mask_norm, ())])
 
     def watch(core: Core, definition: Definition, args: Sequence[Any], touches: list[Touch]) -> list[Finding]:
+        if not isinstance(base, VectorInstruction):
+            return []
         call = definition.call(args)
         whole = SimpleNamespace(**{**shape(call), **vars(call)})
-        return overlap_findings(base, definition.title, whole, -(-int(call.count) // base.lanes(call)))
+        return overlap_findings(base, definition.title, whole, -(-int(call.count) // base.lanes(whole)))
 
     first_paragraph = base.doc.split("\n\n")[0]
     return memory_instruction(
