@@ -8,6 +8,7 @@ call; with all calls in place there is nothing to report. Calls that other calls
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -128,7 +129,7 @@ def test_cpp(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     source.write_text(text)
     for number in range(-1, len(calls(path))):
         monkeypatch.setenv(SKIP, str(number))
-        run, _ = run_file(source, arch_of(path.name), [], flags=["-include", "cstdlib"], output_to_stderr=True)
+        run, _ = run_file(source, arch_of(path.name), [], flags=["-include", "cstdlib"], output=sys.__stderr__)
         judge(path, number, run.diagnostics)
 
 

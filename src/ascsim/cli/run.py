@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
 
+    from ascsim.cli.progress import Bar
     from ascsim.frontends.launch import Run
     from ascsim.frontends.ptoas.kernel import Argument
     from ascsim.report.compare import Comparison
@@ -75,7 +76,14 @@ class Finished:
 
 
 def finish(file: Path, options: dict[str, Any]) -> Finished:
-    """Run a file as the options of ``ascsim run`` say."""
+    """Run a file as the options of ``ascsim run`` say, with a progress bar if it takes long."""
+    from ascsim.cli.progress import shown
+
+    with shown(not options["as_json"]) as bar:
+        return _finish(file, options, bar)
+
+
+def _finish(file: Path, options: dict[str, Any], bar: Bar | None) -> Finished:
     if file.suffix == ".pto":
         return _run_pto(file, options)
     of_pto = (("given", "--arg"), ("outs", "--out"), ("goldens", "--golden"), ("kernel_name", "--kernel"))
@@ -86,7 +94,7 @@ def finish(file: Path, options: dict[str, Any]) -> Finished:
         raise UserError(f"--blocks {options['blocks']}: a launch has at least one block")
     if file.suffix == ".py":
         return _run_python(file, options)
-    return _run_cpp(file, options)
+    return _run_cpp(file, options, bar)
 
 
 # Python
@@ -194,16 +202,18 @@ def _value(kernel: str, argument: Argument, text: str | None) -> Any:
 # C++
 
 
-def _run_cpp(file: Path, options: dict[str, Any]) -> Finished:
+def _run_cpp(file: Path, options: dict[str, Any], bar: Bar | None) -> Finished:
     from ascsim.frontends.cpp import run
 
     flags = [*(f"-D{d}" for d in options["defines"]), *(f"-I{d}" for d in options["includes"])]
-    finished, status = run.run_file(
-        file, options["arch"], list(options["program_arguments"]), flags=flags, sync=options["sync"],
-        timeout=options["timeout"], keep=options["keep"], trace_directory=options["trace_dir"],
-        output_to_stderr=options["as_json"], keep_results=options.get("keep_results", False),
-        blocks=options["blocks"] or 0, keep_sites=wants_time(options),
-    )  # fmt: skip
+    own = bar.terminal() if bar else contextlib.nullcontext(sys.stderr if options["as_json"] else None)
+    with own as output:
+        finished, status = run.run_file(
+            file, options["arch"], list(options["program_arguments"]), flags=flags, sync=options["sync"],
+            timeout=options["timeout"], keep=options["keep"], trace_directory=options["trace_dir"], output=output,
+            keep_results=options.get("keep_results", False), blocks=options["blocks"] or 0,
+            keep_sites=wants_time(options),
+        )  # fmt: skip
     return Finished([finished], status)
 
 

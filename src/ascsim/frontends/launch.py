@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from ascsim.machine.autosync import AutoSync
 from ascsim.machine.core import Core, Machine, Memory
 from ascsim.machine.dtypes import dtype
 from ascsim.machine.trace import Kind, MemorySink, Trace, pack_row
+from ascsim.progress import advance, stage
 
 RED_ZONE = 512
 """Bytes between two arguments in global memory that belong to neither."""
@@ -160,6 +161,14 @@ def place_arguments(
     return memory, values, arrays
 
 
+def _in_turn(name: str, blocks: int) -> Iterator[int]:
+    """The numbers of the blocks, each told as a part of the work."""
+    with stage(f"running {name}", blocks):
+        for block in range(blocks):
+            yield block
+            advance()
+
+
 def launch(
     name: str, function: Callable[..., None], profile: profiles.Profile, blocks: int, arguments: dict[str, Any],
     sync: str = "manual", dialect: str = "python",
@@ -177,7 +186,7 @@ def launch(
     sink.note("launch", {"number": 0, "kernel": name, "blocks": blocks, "sync": sync})
     started = time.perf_counter()
     stopped: Diagnostic | None = None
-    for block in range(blocks):
+    for block in _in_turn(name, blocks):
         core = Core(machine, block, block)
         sink.append(pack_row(block, 0, Kind.LAUNCH_BEGIN, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0), b"")
         previous = getattr(_running, "launch", None)
@@ -203,6 +212,7 @@ def launch(
 
     trace = sink.trace()
     sites = checks.noted_sites(trace)
-    diagnostics = checks.run(trace, profile, sites)
+    with stage("checking"):
+        diagnostics = checks.run(trace, profile, sites)
     findings = [*([stopped] if stopped else []), *diagnostics]
     return Run(name, profile, trace, findings, sync, time.perf_counter() - started, results, sites)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import sys
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from ascsim import profiles
 from ascsim.diagnostics import UserError, fold_equal
 from ascsim.frontends.cpp import driver, session
 from ascsim.frontends.cpp.arguments import LANGUAGES
 from ascsim.frontends.cpp.image import load_image
+from ascsim.progress import stage
 
 if TYPE_CHECKING:
     from ascsim.frontends.launch import Run
@@ -33,7 +33,7 @@ def run_file(
     timeout: float | None = None,
     keep: Path | None = None,
     trace_directory: Path | None = None,
-    output_to_stderr: bool = False,
+    output: IO[Any] | int | None = None,
     keep_results: bool = False,
     blocks: int = 0,
     keep_sites: bool = False,
@@ -41,27 +41,30 @@ def run_file(
     """Build ``file`` if it is a source (with these compiler ``flags``), run it, and judge its trace.
 
     Returns the run and the program's exit status (1 when it was ended by a signal or by its time limit).
-    ``keep_results`` is for :attr:`~ascsim.frontends.launch.Run.results`, ``keep_sites`` for
-    :attr:`~ascsim.frontends.launch.Run.sites`; ``blocks``, if not 0, stands for what the program's launches say.
+    ``output`` takes the program's standard output, which by default goes where this process's does. ``keep_results`` is
+    for :attr:`~ascsim.frontends.launch.Run.results`, ``keep_sites`` for :attr:`~ascsim.frontends.launch.Run.sites`;
+    ``blocks``, if not 0, stands for what the program's launches say.
 
     Raises:
         UserError: the file is neither a source nor a program of ``ascsim c++``, or does not compile.
     """
     started = time.perf_counter()
     threading.Thread(target=_import_what_follows).start()
-    with session.Child(sys.stderr if output_to_stderr else None) as child:
+    with session.Child(output) as child:
         if file.suffix in LANGUAGES:
             words = [*flags, *(AUTO_FLAGS if sync == "auto" else ())]
             options = driver.BuildOptions(keep=keep)
-            program = driver.compile_program([file], arch or "a2a3", flags=words, options=options)
+            with stage(f"compiling {file.name}"):
+                program = driver.compile_program([file], arch or "a2a3", flags=words, options=options)
         else:
             program = file
             if arch and profiles.find(arch).name != load_image(program).profile:
                 raise UserError(f"{file} was compiled for {load_image(program).profile}; build it again for {arch}")
-        outcome = session.run(
-            program, arguments, timeout=timeout, trace_directory=trace_directory, child=child, keep_results=keep_results,
-            blocks=blocks,
-        )  # fmt: skip
+        with stage(f"running {program.name}"):
+            outcome = session.run(
+                program, arguments, timeout=timeout, trace_directory=trace_directory, child=child,
+                keep_results=keep_results, blocks=blocks,
+            )  # fmt: skip
     try:
         if keep_sites:
             outcome.sites(0, 0)  # looked up while the modules are there
@@ -83,7 +86,8 @@ def judge(outcome: session.Outcome, name: str, started: float) -> Run:
 
     outcome.trace.notes.append(("dialect", {"name": _dialect(outcome.trace)}))
     found = [*([outcome.error] if outcome.error else []), *fold_equal(outcome.stops())]
-    found += checks.run(outcome.trace, outcome.profile, outcome.sites)
+    with stage("checking"):
+        found += checks.run(outcome.trace, outcome.profile, outcome.sites)
     launches = outcome.trace.noted("launch")
     kernel = launches[0]["kernel"] if launches else name
     modes = {note.get("sync", "manual") for note in launches}

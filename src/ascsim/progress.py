@@ -1,0 +1,51 @@
+"""What a command is busy with: told by those who work, shown by whoever watches (the command line's bar)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Protocol
+
+
+class Watcher(Protocol):
+    """One who is told."""
+
+    def begin(self, text: str, total: int | None) -> None:
+        """Work of so many parts begins; None: nobody knows how many."""
+
+    def advance(self) -> None:
+        """A part is done."""
+
+    def end(self) -> None:
+        """The work that began last is done."""
+
+
+_watchers: list[Watcher] = []
+
+
+@contextlib.contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Tell ``watcher`` what goes on meanwhile."""
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
+
+
+@contextlib.contextmanager
+def stage(text: str, total: int | None = None) -> Iterator[None]:
+    """A piece of work, in words (``compiling x.cpp``), of so many parts."""
+    for watcher in _watchers:
+        watcher.begin(text, total)
+    try:
+        yield
+    finally:
+        for watcher in _watchers:
+            watcher.end()
+
+
+def advance() -> None:
+    """A part of the work is done."""
+    for watcher in _watchers:
+        watcher.advance()
