@@ -18,7 +18,7 @@ from ascsim.machine.words import PadValue, Pipe
 
 ROWS, COLS = 4, 64
 """Valid rows and columns."""
-_HEIGHTS = ((32, ROWS), (1, 1))
+_HEIGHTS = ((32, ROWS), (1, 1), (32, 1))
 """Rows and valid rows of tiles: 32, so that they may be turned column-major; or a single one."""
 _GIVEN = (False, True)
 """Whether tiles that may be left out are there."""
