@@ -290,3 +290,25 @@ def test_examples_run_clean(command):
     done = ascsim(*command.split(), cwd=EXAMPLES.parent)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no findings" in done.stdout
+
+
+RACY = EXAMPLES / "sort_rows.pto"
+
+
+def without_wait(tmp_path: Path) -> Path:
+    text = RACY.read_text().replace("    pto.wait_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]", "")
+    path = tmp_path / "racy.pto"
+    path.write_text(text)
+    return path
+
+
+def test_findings_in_the_form_that_is_asked_for(tmp_path: Path) -> None:
+    racy, sarif, rules = without_wait(tmp_path), tmp_path / "o.sarif", tmp_path / "rules"
+    done = ascsim("run", racy, "--sarif", sarif, "--error-exitcode", 42)
+    assert done.returncode == 42
+    (result,) = json.loads(sarif.read_text())["runs"][0]["results"]
+    assert result["ruleId"] == "R001" and "pto.wait_flag[" in result["message"]["text"]
+    rules.write_text("R001 racy.pto\n")
+    done = ascsim("run", racy, "--suppressions", rules, "--error-exitcode", 42)
+    assert done.returncode == 0
+    assert "note[N002]: 1 finding is suppressed" in done.stdout

@@ -7,11 +7,13 @@ them. A check knows no instruction: rows have names, pipes, bytes and parents, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from ascsim.checks import bounds, cores, initialisation, locks, notes, races, sync, unaligned
 from ascsim.checks.context import Context, Found, Sites
 from ascsim.checks.findings import fold
+from ascsim.checks.suppressions import Rule, read_rules
 from ascsim.diagnostics import Diagnostic, Site
 from ascsim.machine.trace import SITE_PC, Trace
 from ascsim.profiles import Profile
@@ -22,11 +24,22 @@ CHECKS: tuple[Check, ...] = (
 )  # fmt: skip
 
 
+@dataclass
+class Settings:
+    """What the checks of this process report: how many findings at most, and which not."""
+
+    limit: int = 100
+    rules: tuple[Rule, ...] = ()
+
+
+settings = Settings()
+
+
 def run(
     trace: Trace,
     profile: Profile,
     sites: Sites | None = None,
-    limit: int = 100,
+    limit: int | None = None,
     notice: Callable[[str], None] | None = None,
     checks: Sequence[Check] | None = None,
 ) -> list[Diagnostic]:
@@ -37,7 +50,8 @@ def run(
         profile: the chip it ran on.
         sites: ``sites(number, flags)`` gives the source site behind a row's ``site`` and ``flags``; default: the sites
             noted in the trace.
-        limit: how many diagnostics at most; what is left out is counted in a last one.
+        limit: how many diagnostics at most; what is left out is counted in a last one. Default: that of
+            :data:`settings`.
         notice: told, in a sentence, of the one-time compilation that a long trace may start.
         checks: which, of :data:`CHECKS`; default: all.
 
@@ -45,7 +59,8 @@ def run(
         Diagnostics in program order, equal ones folded with their count.
     """
     context = Context(trace, profile, cache(sites or noted_sites(trace)), notice)
-    return fold((found for check in checks or CHECKS for found in check(context)), context, limit)
+    founds = (found for check in checks or CHECKS for found in check(context))
+    return fold(founds, context, settings.limit if limit is None else limit, settings.rules)
 
 
 def noted_sites(trace: Trace) -> Sites:
@@ -61,4 +76,4 @@ def noted_sites(trace: Trace) -> Sites:
     return resolve
 
 
-__all__ = ["CHECKS", "Context", "Found", "noted_sites", "run"]
+__all__ = ["CHECKS", "Context", "Found", "Settings", "noted_sites", "read_rules", "run", "settings"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from ascsim.checks.context import Context, Found
+from ascsim.checks.suppressions import Rule, note_on, suppress
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Severity
 
 MORE = CATALOGUE.add(
@@ -17,8 +18,11 @@ MORE = CATALOGUE.add(
 _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
-def fold(founds: Iterable[Found], context: Context, limit: int) -> list[Diagnostic]:
-    """The diagnostics of all findings, in program order, at most ``limit`` and a note on the rest."""
+def fold(founds: Iterable[Found], context: Context, limit: int, rules: Sequence[Rule] = ()) -> list[Diagnostic]:
+    """The diagnostics of all findings, in program order, at most ``limit`` and a note on the rest.
+
+    What comments in the source or ``rules`` suppress is counted in another note.
+    """
     folded: dict[Hashable, tuple[Found, int]] = {}
     for found in founds:
         key = (found.code, found.key, *(_who(context, row) for row in found.rows))
@@ -33,12 +37,11 @@ def fold(founds: Iterable[Found], context: Context, limit: int) -> list[Diagnost
         if not (found.yields and _line(context, found.rows[0]) in explained)
     ]
     kept.sort(key=lambda entry: entry[0].rows[0] if entry[0].rows else -1)
-    shown = kept if len(kept) <= limit else _worst(kept, limit)
-    diagnostics = [_diagnostic(found, count, context) for found, count in shown]
-    hidden = [found for found, _ in kept if not any(found is other for other, _ in shown)]
-    if hidden or context.hidden:
-        diagnostics.append(_rest(hidden, context))
-    return diagnostics
+    told, silent = suppress([_diagnostic(found, count, context) for found, count in kept], rules)
+    shown = told if len(told) <= limit else _worst(told, limit)
+    hidden = [d for d in told if not any(d is other for other in shown)]
+    notes = [_rest(hidden, context)] if hidden or context.hidden else []
+    return [*shown, *notes, *([note_on(silent)] if silent else [])]
 
 
 def _by_cause(entries: Iterable[tuple[Found, int]], context: Context) -> list[tuple[Found, int]]:
@@ -72,10 +75,10 @@ def _line(context: Context, row: int) -> Hashable:
     return (site.path, site.line, site.column) if site else row
 
 
-def _worst(kept: list[tuple[Found, int]], limit: int) -> list[tuple[Found, int]]:
+def _worst(told: list[Diagnostic], limit: int) -> list[Diagnostic]:
     """The first ``limit`` findings, errors before warnings before notes; in program order."""
-    chosen = sorted(range(len(kept)), key=lambda i: (_RANK[kept[i][0].severity], i))[:limit]
-    return [kept[i] for i in sorted(chosen)]
+    chosen = sorted(range(len(told)), key=lambda i: (_RANK[told[i].severity], i))[:limit]
+    return [told[i] for i in sorted(chosen)]
 
 
 def _diagnostic(found: Found, count: int, context: Context) -> Diagnostic:
@@ -84,7 +87,7 @@ def _diagnostic(found: Found, count: int, context: Context) -> Diagnostic:
     return Diagnostic(found.code, found.severity, found.headline, places, found.notes, found.mend, count)
 
 
-def _rest(hidden: list[Found], context: Context) -> Diagnostic:
+def _rest(hidden: list[Diagnostic], context: Context) -> Diagnostic:
     codes: dict[str, int] = {}
     for found in hidden:
         codes[found.code] = codes.get(found.code, 0) + 1

@@ -42,6 +42,13 @@ _KERNEL_OPTIONS: tuple[Callable[..., Any], ...] = (
         default=None,
         help="Who synchronises pipes: the kernel or the tool. Default: manual where an address or a flag appears.",
     ),
+    click.option(
+        "--fill",
+        type=click.Choice(["poison", "nan", "random", "zero"]),
+        default="poison",
+        show_default=True,
+        help="What memory holds that nothing has written: a loud pattern, NaN (-1 in integers), random bytes, or zero.",
+    ),
     click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro for a C++ source."),
     click.option("-I", "includes", multiple=True, metavar="DIR", help="Look for a C++ source's headers here."),
     click.option("--timeout", default=None, type=float, metavar="SECONDS", help="Stop a program that runs longer."),
@@ -75,6 +82,20 @@ _KERNEL_OPTIONS: tuple[Callable[..., Any], ...] = (
         default="stdout",
         help="Where the report goes "
         "(default: stdout; stderr for a program that ascsim c++ linked and that is started by its own name).",
+    ),
+    click.option(
+        "--limit",
+        default=100,
+        show_default=True,
+        type=click.IntRange(1),
+        help="Report so many findings; count the rest.",
+    ),
+    click.option(
+        "--suppressions",
+        default=None,
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Leave out the findings that FILE names, a rule a line: `R001 kernel.cpp:42`.",
     ),
     json_option,
 )

@@ -41,6 +41,16 @@ if TYPE_CHECKING:
     metavar="NAME=FILE",
     help="Compare an argument after the run with a .npy or raw file.",
 )
+@click.option(
+    "--sarif", default=None, type=click.Path(path_type=Path), metavar="FILE", help="Write the findings as SARIF."
+)
+@click.option(
+    "--error-exitcode",
+    default=None,
+    type=click.IntRange(1, 255),
+    metavar="N",
+    help="The exit status where a finding is an error (default: the program's own, or 1).",
+)
 @click.option("--rtol", default=0.0, help="Relative tolerance of --golden (default: bit for bit).")
 @click.option("--atol", default=0.0, help="Absolute tolerance of --golden.")
 def command(file: Path, **options: Any) -> int:
@@ -54,7 +64,9 @@ def command(file: Path, **options: Any) -> int:
         raise UserError(f"there is no file {file}; give an .asc or C++ source, a .pto file, a Python file or a program")
     if "," in (options["arch"] or ""):
         return _run_on_each(file, options)
-    return _report(finish(file, options), options)
+    finished = finish(file, options)
+    _write_sarif(finished.runs, options)
+    return _exit_status(_report(finished, options), finished.runs, options)
 
 
 @dataclass(frozen=True)
@@ -77,8 +89,13 @@ class Finished:
 
 def finish(file: Path, options: dict[str, Any]) -> Finished:
     """Run a file as the options of ``ascsim run`` say, with a progress bar if it takes long."""
+    from ascsim import checks
     from ascsim.cli.progress import shown
+    from ascsim.machine import fill
 
+    fill.choose(options["fill"])
+    checks.settings.limit = options["limit"]
+    checks.settings.rules = checks.read_rules(options["suppressions"]) if options["suppressions"] else ()
     with shown(not options["as_json"]) as bar:
         return _finish(file, options, bar)
 
@@ -227,6 +244,7 @@ def _run_on_each(file: Path, options: dict[str, Any]) -> int:
 
     names = [profiles.find(word.strip()).name for word in options["arch"].split(",") if word.strip()]
     sides, reports = [], []
+    runs: list[Run] = []
     for name in dict.fromkeys(names):
         own = {**options, "arch": name, "keep_results": True}
         if options["trace_dir"]:
@@ -239,6 +257,7 @@ def _run_on_each(file: Path, options: dict[str, Any]) -> int:
             sides.append(side_by_side.Side(name, error.status, str(error)))
             continue
         reports += _data(finished.runs)
+        runs += finished.runs
         if not options["as_json"]:
             _report(finished, own)
         results = {
@@ -255,10 +274,26 @@ def _run_on_each(file: Path, options: dict[str, Any]) -> int:
     else:
         click.secho("== side by side", bold=True)
         side_by_side.show(_console(options), sides)
-    return status
+    _write_sarif(runs, options)
+    return _exit_status(status, runs, options)
 
 
 # Reports
+
+
+def _exit_status(status: int, runs: Sequence[Run], options: dict[str, Any]) -> int:
+    """The exit status: the user's own where a finding is an error."""
+    has_errors = not all(run.ok for run in runs)
+    return options["error_exitcode"] if has_errors and options["error_exitcode"] else status
+
+
+def _write_sarif(runs: Sequence[Run], options: dict[str, Any]) -> None:
+    if options["sarif"]:
+        from ascsim import __version__
+        from ascsim.report import sarif
+
+        log = sarif.log([(run.profile.name, run.diagnostics) for run in runs], __version__)
+        options["sarif"].write_text(json.dumps(log, indent=2) + "\n", encoding="utf-8")
 
 
 def _report(finished: Finished, options: dict[str, Any]) -> int:

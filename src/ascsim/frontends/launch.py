@@ -20,6 +20,7 @@ from ascsim.frontends.values import global_array
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.core import Core, Machine, Memory
 from ascsim.machine.dtypes import dtype
+from ascsim.machine.fill import chosen
 from ascsim.machine.trace import Kind, MemorySink, Trace, pack_row
 from ascsim.progress import advance, stage
 
@@ -182,6 +183,7 @@ def launch(
     memory, values, arrays = place_arguments(arguments, sink)
     machine = Machine(profile, sink, memory)
     machine.blocks = blocks
+    machine.fill = chosen()
     machine.auto_sync = AutoSync() if sync == "auto" else None
     sink.note("launch", {"number": 0, "kernel": name, "blocks": blocks, "sync": sync})
     started = time.perf_counter()

@@ -16,6 +16,7 @@ from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Severity, Si
 from ascsim.machine import groups
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.dtypes import DType
+from ascsim.machine.fill import fill
 from ascsim.machine.groups import Group, Step, Touch
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
 from ascsim.machine.trace import ACCESS, Kind, Sink, pack_access, pack_row, pack_shape
@@ -201,6 +202,8 @@ class Core:
         found = self.memories.get(space)
         if found is None:
             found = Memory(self.profile.spaces[Space(space).name].capacity)
+            if self.machine.fill != "zero":
+                fill(found.data, self.machine.fill)
             self.memories[space] = found
         return found
 
@@ -222,6 +225,8 @@ class Machine:
     def __init__(self, profile: Profile, sink: Sink, gm: Memory | None = None) -> None:
         self.profile = profile
         self.sink = sink
+        self.fill = "zero"
+        """What the memories of its cores hold at first (:mod:`ascsim.machine.fill`)."""
         self.gm = gm or Memory(0, np.zeros(0, np.uint8))
         self._sites: dict[Any, int] = {}
         self._objects: dict[Any, int] = {}

@@ -63,10 +63,22 @@ def _show_place(console: Console, place: Place, style: str) -> None:
     if line is None:
         return
     margin = f"{place.site.line:>6}"
-    console.print(Text.assemble((f"{margin} | ", "blue"), line.rstrip()), soft_wrap=True)
     start, length = _caret(line, place)
+    line, start, length = excerpt(line.rstrip(), start, length)
+    console.print(Text.assemble((f"{margin} | ", "blue"), line), soft_wrap=True)
     gutter = " " * len(margin)
     console.print(Text.assemble((f"{gutter} | ", "blue"), " " * start, ("^" * length, style)), soft_wrap=True)
+
+
+def excerpt(line: str, start: int, length: int, width: int = 110) -> tuple[str, int, int]:
+    """The part of a long line around what the carets point to, with where that is in it."""
+    if len(line) <= width:
+        return line, start, length
+    first = 0 if start + length < width - 1 else max(start - 8, 0)
+    part = line[first : first + width - (first > 0) - 1]
+    begin, end = ("…" if first else ""), ("…" if first + len(part) < len(line) else "")
+    start = start - first + len(begin)
+    return begin + part + end, start, max(1, min(length, len(begin + part) - start))
 
 
 def _near(path: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ascsim.frontends.cpp import session
-from ascsim.frontends.cpp.allocations import POISON
+from ascsim.machine.fill import POISON
 from ascsim.machine.trace import SITE_PC
 from frontends.cpp.programs import build, line_of
 

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascsim.frontends.cpp import allocations
-from ascsim.frontends.cpp.allocations import ALIGNMENT, POISON, RED_ZONE, DeviceMemory
+from ascsim.frontends.cpp.allocations import ALIGNMENT, RED_ZONE, DeviceMemory
 from ascsim.machine.core import GUARD
+from ascsim.machine.fill import POISON
 
 
 @pytest.fixture

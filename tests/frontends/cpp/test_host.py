@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ascsim.frontends.cpp import session
-from ascsim.frontends.cpp.allocations import POISON
+from ascsim.machine.fill import POISON
 from ascsim.machine.trace import ACCESS, SITE_PC, Kind, Mode
 from ascsim.machine.words import Pipe, Space
 from frontends.cpp.programs import build, count_common_as_own, line_of
@@ -269,7 +269,7 @@ def test_every_block_finds_fresh_memory(run):
     outcome, _, numbers = run("look")
     found = np.array(numbers, np.int32).view(np.uint8)[:5].tolist()
     assert found == [POISON, POISON, 1, 48, 4]  # of the second block: the first one wrote 7
-    assert outcome.trace.noted("fill")[0]["byte"] == POISON
+    assert outcome.trace.noted("fill")[0]["with"] == "poison"
 
 
 def test_local_arrays_have_one_address_each(run):

@@ -12,12 +12,11 @@ import numpy as np
 
 from ascsim.frontends.cpp.sink import view_of
 from ascsim.machine.core import GUARD, Memory
+from ascsim.machine.fill import chosen, fill
 
 ALIGNMENT = 512
 RED_ZONE = 512
 """Bytes between two blocks that belong to neither."""
-POISON = 0xFB
-"""What fresh memory holds in every byte: loud but finite in every type (-2.6e36 as f32, -65376 as f16, -5 as i8)."""
 FILLED = 1 << 28
 """Larger blocks are filled so far only; the rest is zero, and takes no real memory until it is touched."""
 RETURNED = 1 << 20
@@ -71,7 +70,7 @@ class DeviceMemory:
         block = Allocation(start, size, site)
         insort(self._blocks, block)
         end = min(block.end + RED_ZONE, self.capacity)
-        self._arena[start : min(end, start + FILLED)] = POISON
+        fill(self._arena[start : min(end, start + FILLED)], chosen())
         if block.end > self.memory.capacity:
             self.memory.capacity = block.end
             self.memory.data = self._arena[: min(block.end + GUARD, self.capacity)]

@@ -31,6 +31,7 @@ from ascsim.diagnostics import Site, UserError
 from ascsim.frontends.cpp.host import Host
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.session import CALL, FATAL
+from ascsim.machine.fill import choose
 
 FATAL_STATUS = 70
 
@@ -45,9 +46,11 @@ def main(job: int) -> NoReturn:
 
 
 def run(
-    directory: str, profile: str, library: str, program: str, arguments: list[str], keep_results: bool, blocks: int
+    directory: str, profile: str, library: str, program: str, arguments: list[str], keep_results: bool, blocks: int,
+    fill: str,
 ) -> NoReturn:  # fmt: skip
     """Load and run the program; ends the process with its status."""
+    choose(fill)
     trace, file = Path(directory), Path(program)
     try:
         status = _run(trace, profile, Path(library), file, arguments, keep_results, blocks)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Refused, Severity, Site
-from ascsim.frontends.cpp.allocations import FILLED, POISON, Allocation, DeviceMemory
+from ascsim.frontends.cpp.allocations import FILLED, Allocation, DeviceMemory
 from ascsim.frontends.cpp.elf import ElfFile
 from ascsim.frontends.cpp.exports import export_name
 from ascsim.frontends.cpp.image import Image, loaded_libraries
@@ -36,6 +36,7 @@ from ascsim.isa.definition import Definition, Operand, RegisterInstruction
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.core import GUARD, Core, Machine, Memory
 from ascsim.machine.dtypes import BY_CODE, DType
+from ascsim.machine.fill import chosen, fill
 from ascsim.machine.operands import CUSTOM_PAD, NO_ADDRESS, GlobalTensor, Pointer, Tile
 from ascsim.machine.trace import SITE_PC, Kind, pack_row
 from ascsim.machine.words import BLayout, Kept, SLayout, Space
@@ -207,7 +208,7 @@ class Range:
 
 
 class BlockCore(Core):
-    """A core of a launch on the runtime library's buffers, which every block finds filled with :data:`POISON`."""
+    """A core of a launch on the runtime library's buffers, which every block finds filled anew."""
 
     def __init__(
         self, machine: Machine, index: int, block: int, side: str, subblock: int, buffers: dict[int, Memory]
@@ -222,7 +223,7 @@ class BlockCore(Core):
         found = self.memories.get(space)
         if found is None:
             found = self.memories[space] = self._buffers[space]
-            found.data.fill(POISON)
+            fill(found.data, chosen())
         return found
 
 
@@ -255,7 +256,7 @@ class Host:
         self.machine = Machine(profile, self.sink, self.memory.memory)
         self.machine.site_flags = SITE_PC
         self.machine.resolve_site = lambda number: None  # the parent process reads debug information, once
-        self.sink.note("fill", {"byte": POISON, "bytes": FILLED})
+        self.sink.note("fill", {"with": chosen(), "bytes": FILLED})
         self._open(library_path, "runtime")
         if profile.npu_arch in _SOC_NAMES:
             name = _SOC_NAMES[profile.npu_arch].encode()

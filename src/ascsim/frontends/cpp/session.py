@@ -23,6 +23,7 @@ from ascsim import profiles
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Severity, Site
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.library import runtime_library
+from ascsim.machine.fill import chosen
 from ascsim.profiles import Profile
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def run(
     child = child or Child(stdout)
     child.start(
         directory=str(directory), profile=chip.name, library=str(library), program=str(program.absolute()),
-        arguments=list(arguments), keep_results=keep_results, blocks=blocks,
+        arguments=list(arguments), keep_results=keep_results, blocks=blocks, fill=chosen(),
     )  # fmt: skip
     timed_out = _wait(child.process, timeout)
     status = child.process.returncode
