@@ -51,24 +51,19 @@ def command(file: Path, **options: Any) -> int:
 
 def _timed(run: Run, number: int, options: dict[str, Any]) -> dict[str, Any]:
     """Report one run; returns it as plain data."""
-    from ascsim import timing
     from ascsim.machine.words import Pipe
     from ascsim.report import time
-    from ascsim.timing.summary import summarize
 
-    infinite = [Pipe[name.upper()] for name in options["infinite"]]
-    schedule = timing.schedule(run.trace, run.profile, infinite)
-    summary = summarize(schedule, run.sites)
-    without = summarize(timing.schedule(run.trace, run.profile), run.sites) if infinite else None
+    report = run.time([Pipe[name.upper()] for name in options["infinite"]])
     console = _console(options)
     if not options["as_json"]:
         if number:
             console.print()
         _verdict(console, run)
-        time.show(console, run.kernel, run.profile, summary, without)
-    pictures(console, run, schedule, number, options)
-    data = {"kernel": run.kernel, "profile": run.profile.name, "ok": run.ok, **summary.as_dict()}
-    return data | ({"without_what_if": without.as_dict()} if without else {})
+        time.show(console, run.kernel, run.profile, report.summary, report.without)
+    pictures(console, run, report.schedule, number, options)
+    data = {"kernel": run.kernel, "profile": run.profile.name, "ok": run.ok, **report.summary.as_dict()}
+    return data | ({"without_what_if": report.without.as_dict()} if report.without else {})
 
 
 def _verdict(console: Console, run: Run) -> None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,13 @@ from ascsim.machine.core import Core, Machine, Memory
 from ascsim.machine.dtypes import dtype
 from ascsim.machine.fill import chosen
 from ascsim.machine.trace import Kind, MemorySink, Trace, pack_row
+from ascsim.machine.words import Pipe
 from ascsim.progress import advance, stage
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ascsim.report.time import TimeReport
 
 RED_ZONE = 512
 """Bytes between two arguments in global memory that belong to neither."""
@@ -55,6 +61,26 @@ class Run:
         from ascsim.report import terminal
 
         return terminal.text(self.kernel, self.profile, self.trace, self.diagnostics, self.sync)
+
+    def time(self, infinite: Collection[Pipe] = ()) -> TimeReport:
+        """Where the time of the run goes: print it, or look at its ``summary`` and ``schedule``.
+
+        ``infinite`` are pipes to suppose that take no time.
+
+        Raises:
+            UserError: the run's profile is no chip.
+        """
+        from ascsim.report.time import report
+
+        return report(self.kernel, self.profile, self.trace, self.sites, infinite)
+
+    def _repr_html_(self) -> str:
+        from ascsim.report import notebook, terminal
+
+        def show(console: Console) -> None:
+            terminal.show(console, self.kernel, self.profile, self.trace, self.diagnostics, self.sync)
+
+        return notebook.html(show)
 
     def __repr__(self) -> str:
         return f"<run of {self.kernel} on {self.profile.name}: {'ok' if self.ok else 'errors'}>"

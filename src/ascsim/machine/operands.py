@@ -176,6 +176,19 @@ class Tile:
         )  # fmt: skip
         return f"{self.name or 'tile'} {self.rows}x{self.cols} {self.dtype.name}{valid} at {where}"
 
+    def _repr_html_(self) -> str:
+        from ascsim.machine.display import tile
+
+        place = f"{self.space.name}, no address yet"
+        if self.address != NO_ADDRESS:
+            place = f"{self.space.name} {self.address:#x} to {self.address + self.nbytes - 1:#x}"
+        facts = [
+            ("type", self.dtype.name), ("rows x columns", f"{self.rows} x {self.cols}"),
+            ("valid", f"{self.valid_rows} x {self.valid_cols}"), ("place", place), ("bytes", f"{self.nbytes:,}"),
+            ("layout", f"{self.blayout.name}, {self.slayout.name}"),
+        ]  # fmt: skip
+        return tile(self.name, facts, (self.rows, self.cols), (self.valid_rows, self.valid_cols))
+
 
 @dataclass(frozen=True)
 class GlobalTensor:
@@ -237,6 +250,11 @@ class VReg:
         """What legality may depend on."""
         return ("v", self.dtype.code)
 
+    def _repr_html_(self) -> str:
+        from ascsim.machine.display import lanes
+
+        return lanes(f"vector register, {REGISTER_BYTES // self.dtype.size} lanes of {self.dtype.name}", self.lanes)
+
 
 @dataclass
 class MReg:
@@ -244,6 +262,14 @@ class MReg:
 
     data: np.ndarray = field(default_factory=lambda: np.zeros(REGISTER_BYTES, np.uint8))
     signature = ("m",)
+
+    def _repr_html_(self) -> str:
+        from ascsim.machine.display import lanes
+
+        counts = ", ".join(
+            f"{int(self.data[::size].sum())} of {REGISTER_BYTES // size} b{8 * size}" for size in (1, 2, 4)
+        )
+        return lanes(f"mask register, active lanes: {counts}", self.data, self.data)
 
 
 @dataclass

@@ -3,18 +3,56 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
+from ascsim.machine.trace import Trace
+from ascsim.machine.words import Pipe
 from ascsim.profiles import Profile
+from ascsim.report import notebook, timeline
 from ascsim.report.terminal import plural, source_line
-from ascsim.timing.summary import Summary
+from ascsim.timing import Schedule, schedule
+from ascsim.timing.summary import Sites, Summary, summarize
 
 _BAR = 24
 _SHOWN = 8
+
+
+@dataclass(frozen=True)
+class TimeReport:
+    """Where the time of a run goes, to print or to show in a notebook; ``without`` is the run as it is, beside a what-if."""
+
+    kernel: str
+    profile: Profile
+    schedule: Schedule
+    summary: Summary
+    without: Summary | None = None
+
+    def __str__(self) -> str:
+        return text(self.kernel, self.profile, self.summary, self.without)
+
+    def _repr_html_(self) -> str:
+        def show_all(console: Console) -> None:
+            show(console, self.kernel, self.profile, self.summary, self.without)
+            console.print()
+            timeline.show(console, self.schedule)
+
+        return notebook.html(show_all)
+
+
+def report(kernel: str, profile: Profile, trace: Trace, sites: Sites, infinite: Collection[Pipe] = ()) -> TimeReport:
+    """The report of a run.
+
+    Raises:
+        UserError: the profile is no chip.
+    """
+    plan = schedule(trace, profile, infinite)
+    without = summarize(schedule(trace, profile), sites) if infinite else None
+    return TimeReport(kernel, profile, plan, summarize(plan, sites), without)
 
 
 def text(kernel: str, profile: Profile, summary: Summary, without: Summary | None = None) -> str:

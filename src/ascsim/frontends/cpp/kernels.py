@@ -253,6 +253,7 @@ class Kernel:
         with _standard_output() as stdout:
             outcome = session.run(image.path, profile=profile, timeout=self.timeout, stdout=stdout, call=call)
         try:
+            outcome.sites(0, 0)  # looked up while the modules are there
             run = judge(outcome, self.name, started)
         finally:
             outcome.close()
