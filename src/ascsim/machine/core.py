@@ -162,6 +162,7 @@ class CoreState:
     compare_mask: bytes = bytes(16)
     kept: int = 0
     extreme: tuple[int, int] = (0, 0)
+    scale: float = 1.0
     addresses: tuple[tuple[int, ...], ...] = ((0,) * 8,) * 8
     gm2ub_loops: tuple[int, int, int, int, int, int] = (1, 1, 0, 0, 0, 0)
     ub2gm_loops: tuple[int, int, int, int, int, int] = (1, 1, 0, 0, 0, 0)
