@@ -485,3 +485,19 @@ int main() { float f; Host<float>().go<1>(&f, nullptr); Host<float>().go<2>(&f, 
     command = [*compiler.command, "-std=c++17", "-Wall", "-c", str(place), "-o", str(tmp_path / "k.o")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_loops_count_their_rounds_where_address_registers_do() -> None:
+    source = (
+        "__simd_vf__ inline void f(int n)\n{\n    addr_reg r;\n    if (n) for (int i = 0; i < n; ++i)\n"
+        "        for (int k = 0; k < n; ++k) { g(); }\n    else h();\n}\nvoid other(int n) { for (;;) { } }\n"
+    )
+    text = rewritten(source)
+    assert text.count("\n") == source.count("\n")
+    assert "if (n) { ::ascsim::Loop ascsim_loop; for (int i" in text
+    assert (
+        "{ ascsim_loop.next(); { ::ascsim::Loop ascsim_loop; for (int k = 0; k < n; ++k) { ascsim_loop.next(); g(); } } } }"
+        in text
+    )
+    assert "void other(int n) { for (;;) { } }" in text
+    assert "Loop" not in rewritten(source.replace("addr_reg", "long"))

@@ -375,8 +375,16 @@ def _memory_functions(definition: d.MemoryInstruction, name: str) -> Iterator[st
 
 
 def _register_functions(definition: Any, name: str) -> Iterator[str]:
+    from ascsim.isa.addresses import AddressInstruction
     from ascsim.isa.streams import StreamInstruction
 
+    if isinstance(definition, AddressInstruction):
+        for selection in _selections(definition):
+            parameters = ", ".join(f"uint32_t {n}" for n in selection)
+            call = f"::ascsim::address_register<{definition.number}, {definition.unit}>"
+            given = ", ".join(["::ascsim::here()", *selection])
+            yield f"ASCSIM_FORM addr_reg {name}({parameters}) {{ return {call}({given}); }}"
+        return
     if isinstance(definition, StreamInstruction):
         for types in definition.variants:
             for selection in _selections(definition):
@@ -385,7 +393,10 @@ def _register_functions(definition: Any, name: str) -> Iterator[str]:
     for types in definition.variants:
         bound = definition.bind(**types)
         for selection in (*_selections(definition), *definition.cpp_others):
-            yield _register_function(bound, name, [n for n in selection if n != definition.returns])
+            listed = [n for n in selection if n != definition.returns]
+            yield _register_function(bound, name, listed)
+            if bound.memory is not None and bound.memory.offset == "offset" in listed and not definition.post_update:
+                yield _register_function(bound, name, listed, in_address_register=True)
 
 
 _STREAM_CALLS = {
@@ -435,7 +446,9 @@ def _stream_function(
     return f"ASCSIM_FORM void {name}({', '.join(parameters)}) {{ ::ascsim::{call};{moves} }}"
 
 
-def _register_function(bound: d.BoundRegisterInstruction, name: str, selection: Sequence[str]) -> str:
+def _register_function(
+    bound: d.BoundRegisterInstruction, name: str, selection: Sequence[str], in_address_register: bool = False
+) -> str:  # fmt: skip
     from ascsim.isa import definition as d
     from ascsim.isa.compile import parameters as wrapper_parameters
 
@@ -452,6 +465,8 @@ def _register_function(bound: d.BoundRegisterInstruction, name: str, selection: 
         elif operand.sort is d.Sort.POINTER:
             const = "const " if not written and not moves_pointer else ""
             parameters.append(f"{const}{kind}*{'&' if moves_pointer else ''} {operand.name}")
+        elif memory is not None and operand.name == memory.offset and in_address_register:
+            parameters.append(f"addr_reg {operand.name}")
         elif operand.sort is d.Sort.SCALAR:
             parameters.append(f"{kind}& {operand.name}" if written else f"{kind} {operand.name}")
         else:
@@ -459,6 +474,8 @@ def _register_function(bound: d.BoundRegisterInstruction, name: str, selection: 
 
     has_offset = memory is not None and memory.offset in selection
     distance = f"{memory.offset} * INT64_C({memory.unit})" if memory is not None and has_offset else ""
+    if in_address_register and memory is not None:
+        distance = f"static_cast<int64_t>({memory.offset}.offset)"
     arguments = []
     stores = isinstance(memory, d.Store)
     if stores and memory is not None:

@@ -9,6 +9,7 @@ Most of the qualifiers are empty macros in ascsim's headers; this pass does only
   ``auto& x = ::ascsim::local_array<T[(N)]>(::ascsim::Space::UB, [] { return "x"; });`` (the lambda's type is the
   declaration's own);
 - a ``__simd_vf__`` function gets an ``::ascsim::VfScope`` after its opening brace;
+- in a file with address registers the loops of such functions (and of ``__simd_callee__`` ones) count their rounds;
 - the attribute ``[aicore]`` becomes blanks;
 - in the text for the host compiler the bodies of device functions are left out, as the vendor's host pass does.
 
@@ -542,11 +543,28 @@ class _Pass:
         if "__simd_vf__" in function.words:
             at = body.start_byte + 1
             self.device_edits.append(_Edit(at, at, b" ::ascsim::VfScope ascsim_vf_scope(__func__);"))
+        if _ON_VECTORS & function.words and _ADDRESS_REGISTER.search(self.code):
+            self._count_loops(body)
         name = function.name.rsplit("::", 1)[-1]
         kernel = kernels.get(name) if function.is_kernel else None
         if self.export_kernels and kernel is not None and not kernel.is_template and name not in self.ambiguous:
             export = f" ASCSIM_EXPORT_KERNEL({name}, {function.name})".encode()
             self.device_edits.append(_Edit(body.end_byte, body.end_byte, export))
+
+    def _count_loops(self, body: tree_sitter.Node) -> None:
+        """Let each loop tell its rounds: address registers count them."""
+        for loop in _nodes(body, "for_statement"):
+            inner = loop.child_by_field_name("body")
+            if inner is None:
+                continue
+            at = inner.start_byte
+            braced = inner.type == "compound_statement"
+            self.device_edits.append(_Edit(loop.start_byte, loop.start_byte, b"{ ::ascsim::Loop ascsim_loop; "))
+            counts = (
+                _Edit(at + 1, at + 1, b" ascsim_loop.next();") if braced else _Edit(at, at, b"{ ascsim_loop.next(); ")
+            )
+            self.device_edits.append(counts)
+            self.device_edits.append(_Edit(loop.end_byte, loop.end_byte, b" }" if braced else b" } }"))
 
     def _ambiguous(self, functions: dict[int, _Function]) -> frozenset[str]:
         """Names that several kernels share: in two namespaces, or overloaded. Twins under ``#if`` are one kernel."""
@@ -794,6 +812,8 @@ _OBJECT_ON_CHIP = re.compile(
     rb"(?:" + _SPACE_WORD.pattern + rb")(?:\s+(?:const|static|volatile|unsigned|typename|alignas\(\w+\)))*"
     rb"\s+[\w:]+(?:\s*<[^;(){}*&]*>)?\s+\w+\s*\[[^;{}]*\]\s*[;,]"
 )
+_ON_VECTORS = frozenset({"__simd_vf__", "__simd_callee__"})
+_ADDRESS_REGISTER = re.compile(rb"(addr|iter)_reg")
 _VECTOR_FUNCTION = re.compile(rb"\b__simd_vf__\b[^;{}]*\{")
 # --------------------------------------------------------------------------------------------------------------------
 # Trees

@@ -302,6 +302,34 @@ struct Memory {
     static constexpr unsigned operand = Operand_, bytes = Bytes, align = Align;
 };
 
+// The loops that the vector function is in, outermost first, and the round that each is in: what address registers count.
+struct Loops {
+    static constexpr unsigned deepest = 64;
+    static inline unsigned depth = 0;
+    static inline uint64_t round[deepest];
+};
+
+// A loop of a vector function of a file with address registers: the source pass writes one around it, and next() into it.
+class Loop {
+public:
+    ASCSIM_QUIET Loop()
+    {
+        if (Loops::depth < Loops::deepest) {
+            Loops::round[Loops::depth] = ~uint64_t{0};
+        }
+        ++Loops::depth;
+    }
+    ASCSIM_QUIET ~Loop() { --Loops::depth; }
+    Loop(const Loop&) = delete;
+    Loop& operator=(const Loop&) = delete;
+    ASCSIM_QUIET void next()
+    {
+        if (Loops::depth <= Loops::deepest) {
+            ++Loops::round[Loops::depth - 1];
+        }
+    }
+};
+
 // Only a vector core has registers: elsewhere a register instruction does nothing.
 #if ASCSIM_SIDE == 1
 
@@ -787,6 +815,23 @@ ASCSIM_QUIET void flush_squeezed(uint64_t site, Address to, const Unaligned& ali
     flush_stream<Instruction>(site, {to.value + ascsim_core.kept[kept_squeezed]}, align);
 }
 
+// The offset of an address register; the first stride is that of the outermost of so many loops around it.
+template <unsigned Number, unsigned Bytes, class... Stride>
+ASCSIM_QUIET addr_reg address_register(uint64_t site, Stride... stride)
+{
+    constexpr unsigned count = sizeof...(Stride);
+    const uint64_t strides[] = {stride...};
+    if (Loops::depth < count) {
+        ascsim_refuse(Number, "L006", "it has more strides than there are loops around it");
+    }
+    uint64_t elements = 0;
+    for (unsigned i = 0; i < count; ++i) {
+        elements += Loops::round[Loops::depth - count + i] * strides[i];
+    }
+    append_row(kind::instruction, Number, 0, site);
+    return {elements * Bytes};
+}
+
 #else
 
 template <class Instruction, class... Given>
@@ -815,6 +860,11 @@ struct Parts {
 template <unsigned...>
 struct Stream {
 };
+template <unsigned, unsigned, class... Given>
+ASCSIM_INLINE addr_reg address_register(uint64_t, Given...)
+{
+    return {};
+}
 template <class Instruction, class... Given>
 ASCSIM_INLINE void prime_stream(Given&&...)
 {
