@@ -89,6 +89,8 @@ def _filled(
 def _tile_types(count: int) -> Iterator[Sequence[DType]]:
     for kind in DTYPES.values():
         yield [kind] * count
+    for kind in DTYPES.values():
+        yield [u32, kind, *[DTYPES["u8"]] * (count - 2)][:count]
     for first, second in itertools.product((f32, f16), DTYPES.values()):
         yield [first] * 2 + [second] * (count - 2)
         yield [second] + [first] * (count - 1)
