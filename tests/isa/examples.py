@@ -121,7 +121,8 @@ def _values(definition: Definition, operand: Operand, number: int) -> list[Any]:
     types: dict[str, DType] = variants[0] if variants else {}
     kind = types.get(operand.dtype, f32) if isinstance(operand.dtype, str) else operand.dtype
     if operand.optional:
-        return [operand.default]
+        others = list(operand.enum) if operand.sort is Sort.ENUM and operand.default is None else []  # type: ignore[call-overload]
+        return [operand.default, *others]
     match operand.sort:
         case Sort.POINTER:
             return [Pointer(operand.space, number * _STEP, kind, operand.name)]
