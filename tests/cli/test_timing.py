@@ -62,6 +62,18 @@ def test_text_and_timeline() -> None:
     assert "cycles a character" in text
 
 
+def test_chips_side_by_side() -> None:
+    text = invoke(timing.command, PTO[0], "--npu-arch=a3,a5", *PTO[2:])
+    assert "side by side" in text
+    runs = json.loads(invoke(timing.command, PTO[0], "--npu-arch=a3,a5", *PTO[2:], "--json"))["runs"]
+    assert [run["profile"] for run in runs] == ["a2a3", "a5"]
+
+
+def test_of_several_launches_those_on_the_portable_profile_are_passed_over() -> None:
+    runs = json.loads(invoke(timing.command, "sort_rows.py", "--json").splitlines()[-1])["runs"]
+    assert [run["profile"] for run in runs] == ["a2a3", "a5"]
+
+
 def test_run_draws_too(tmp_path: Path) -> None:
     files = [tmp_path / "t.json", tmp_path / "t.perfetto.json"]
     text = invoke(run_command.command, *PTO, "--timeline", *(word for file in files for word in ("--trace", str(file))))

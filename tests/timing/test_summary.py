@@ -74,6 +74,7 @@ def test_roofline() -> None:
     assert (roof.bytes, roof.operations) == (6400, 6400), "one-byte elements"
     assert roof.intensity == 1
     assert roof.bandwidth == 32
+    assert roof.reached <= roof.roof
     assert roof.bound == "memory"
     assert roof.roof == 32
 

@@ -331,7 +331,8 @@ def _draw(console: Console, runs: Sequence[Run], options: dict[str, Any]) -> Non
     from ascsim import timing
     from ascsim.cli.timing import pictures
 
-    for number, run in enumerate(runs):
+    chips = [run for run in runs if run.profile.is_chip or len(runs) == 1]
+    for number, run in enumerate(chips):
         pictures(console, run, timing.schedule(run.trace, run.profile), number, options)
 
 

@@ -33,20 +33,29 @@ _OF_RUN: dict[str, Any] = {"outs": (), "goldens": (), "rtol": 0.0, "atol": 0.0}
 def command(file: Path, **options: Any) -> int:
     """Run FILE and say where its time goes on the chip: cycles by pipe, the critical path, idle pipes and why.
 
-    The figures are a model's (docs/design.md, Time), the same on every machine. What if: --blocks, another --npu-arch,
-    --infinite. The exit status is that of ascsim run: time that a wrong kernel takes means nothing.
+    The figures are a model's (docs/design.md, Time), the same on every machine. What if: --blocks, --npu-arch a3,a5 for
+    several chips side by side, --infinite. The exit status is that of ascsim run: time that a wrong kernel takes means nothing.
     """
     from ascsim.cli.run import finish
+    from ascsim.report import time
 
     if not file.exists():
         raise UserError(f"there is no file {file}; give an .asc or C++ source, a .pto file, a Python file or a program")
-    finished = finish(file, {**options, **_OF_RUN, "is_timed": True})
-    if options["trace_dir"] and finished.runs:
-        finished.runs[-1].trace.save(options["trace_dir"])
-    reports = [_timed(run, number, options) for number, run in enumerate(finished.runs)]
+    chips = (options["arch"] or "").split(",")
+    reports: list[dict[str, Any]] = []
+    status = 0
+    for chip in chips:
+        finished = finish(file, {**options, **_OF_RUN, "arch": chip.strip() or None, "is_timed": True})
+        if options["trace_dir"] and finished.runs:
+            finished.runs[-1].trace.save(options["trace_dir"])
+        timed = [run for run in finished.runs if run.profile.is_chip or len(finished.runs) == 1]
+        reports += [_timed(run, number, options) for number, run in enumerate(timed, start=len(reports))]
+        status = status or finished.exit_status
     if options["as_json"]:
-        click.echo(json.dumps({"ok": finished.ok, "status": finished.exit_status, "runs": reports}))
-    return finished.exit_status
+        click.echo(json.dumps({"ok": not status, "status": status, "runs": reports}))
+    elif len(chips) > 1:
+        time.compare(_console(options), reports)
+    return status
 
 
 def _timed(run: Run, number: int, options: dict[str, Any]) -> dict[str, Any]:

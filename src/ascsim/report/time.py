@@ -6,6 +6,7 @@ import io
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -122,6 +123,19 @@ def show(console: Console, kernel: str, profile: Profile, summary: Summary, with
         for source, cycles in summary.guesses[:4]:
             line(f"{cycles:>10,}  {source.removeprefix('guess: ')}")
         _left_out(line, summary.guesses, "guess", 4)
+
+
+def compare(console: Console, reports: Sequence[dict[str, Any]]) -> None:
+    """Print the runs of a kernel on several chips side by side."""
+    console.print(Text("\nside by side", "bold"))
+    for report in reports:
+        console.print(
+            Text.assemble(
+                (f"{report['profile']:<6}", "cyan"), f"{report['kernel']}: {report['cycles']:,} cycles, "
+                f"{report['microseconds']:.3f} µs, bound by {report['bound']} ({report['bound_share']:.0%})",
+            ),
+            soft_wrap=True,
+        )  # fmt: skip
 
 
 def near(place: str) -> str:

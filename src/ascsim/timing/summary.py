@@ -77,7 +77,7 @@ class Roofline:
     peak: float
     """Operations a cycle at best, on the cores in use."""
     bandwidth: float
-    """Bytes a cycle at best."""
+    """Bytes a cycle at best: copies of this size, each pipe at work all the time."""
     ridge: float
     """The intensity from which on computing bounds."""
     reached: float
@@ -303,8 +303,10 @@ class _Reader:
         operations += int(np.count_nonzero(register)) * (schedule.profile.vector_bytes // size)
         moved = int(work.gm[is_work].sum())
         peak = cores * float(costs.vector_bytes) / size
-        lone = costs.entry((), route="GM>UB", pipe="MTE2").each.get("bytes")
-        bandwidth = min(cores * float(1 / lone), float(costs.gm_bytes)) if lone else float(costs.gm_bytes)
+        copies = np.flatnonzero(is_work & (work.gm > 0))
+        by_pipe = np.bincount(schedule.track[copies], schedule.cycles.busy[copies])
+        longest = float(by_pipe.max(initial=0)) / max(cores, 1)  # loads and stores go side by side
+        bandwidth = min(moved / longest, float(costs.gm_bytes)) if longest else float(costs.gm_bytes)
         intensity = operations / moved if moved else float(operations > 0) * 1e9
         return Roofline(
             moved, operations, intensity, peak, bandwidth, peak / bandwidth if bandwidth else 0.0,
