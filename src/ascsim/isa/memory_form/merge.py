@@ -115,23 +115,23 @@ class Merge:
             for source, length in zip(self.lists, self.lengths, strict=True)
         ]
 
-    def values(self, pairs: np.ndarray) -> np.ndarray:
-        """The bits of the values in pairs."""
+    def ranks(self, pairs: np.ndarray) -> np.ndarray:
+        """The ranks of the values in pairs."""
         assert self.dst.dtype is not None
         kind = self.dst.dtype.bits_dtype
-        return pairs.view(kind).reshape(*pairs.shape, PAIR_BYTES // kind.itemsize)[..., 0]
+        bits = pairs.view(kind).reshape(*pairs.shape, PAIR_BYTES // kind.itemsize)[..., 0]
+        return value_rank(bits, order_of(bits))
 
 
 def merged(merge: Merge, core: Core) -> tuple[np.ndarray, tuple[int, ...]]:
     """The pairs that a merge writes, as (steps, pairs), and how many it takes of each list."""
-    lists = merge.read(core)
-    heads = [merge_heads(bits, order_of(bits)) for bits in map(merge.values, lists)]
-    taken = merge_order(np.concatenate(heads, axis=-1))
+    pairs = np.concatenate(merge.read(core), axis=-1)
+    taken = merge_order(merge_heads(merge.ranks(pairs), np.array(merge.lengths, np.int64)))
     counts = merge.lengths
     if merge.stops:
         counts = tuple(int(n) for n in taken_until_one_ends(taken[0], np.array(merge.lengths, np.int64)))
         taken = taken[:, : sum(counts)]
-    return np.take_along_axis(np.concatenate(lists, axis=-1), taken, -1), counts
+    return np.take_along_axis(pairs, taken, -1), counts
 
 
 class MergeInstruction(MemoryInstruction):
@@ -168,8 +168,8 @@ def watch_merge(title: str, merge: Merge, core: Core) -> list[Finding]:
     """What the data and the addresses of a merge show: lists that do not descend, a destination over a list."""
     found = []
     for number, pairs in enumerate(merge.read(core) if merge.repeats else ()):
-        bits = merge.values(pairs)
-        if bits.size and not np.array_equal(merge_heads(bits, order_of(bits)), value_rank(bits, order_of(bits))):
+        ranks = merge.ranks(pairs)
+        if (ranks[..., 1:] > ranks[..., :-1]).any():
             headline = f"{title}: list {number} does not descend, so the result is not sorted"
             mend = "Sort each list before it is merged; lengths count pairs."
             found.append(Finding("MRGSORT-ORDER", Severity.WARNING, headline, (), mend))

@@ -99,13 +99,18 @@ def merge_order(heads: np.ndarray) -> np.ndarray:
     return keys.astype(np.uint32).astype(np.int64)
 
 
-def merge_heads(bits: np.ndarray, order: int) -> np.ndarray:
-    """How urgent each value of a list is to a merge that looks at the lists' heads alone: the largest rank goes first.
+def merge_heads(ranks: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """How urgent each value of a list is to a merge that looks at the lists' heads alone: the largest goes first.
 
-    A value waits for those before it, so it counts as no more than the least of them: in a list that descends, its own
-    rank. Taken by this measure, ties by list and then by position, the lists come out as a merge of heads gives them.
+    ``ranks`` are those of the lists (:func:`value_rank`), one after the other along the last axis. A value waits for
+    those before it, so it counts as no more than the least of them: in a list that descends, its own rank. Taken by this
+    measure, ties by list and then by position, the lists come out as a merge of heads gives them.
     """
-    return np.minimum.accumulate(value_rank(bits, order), axis=-1)
+    heads, start = np.empty_like(ranks), 0
+    for length in lengths:
+        heads[..., start : start + length] = np.minimum.accumulate(ranks[..., start : start + length], axis=-1)
+        start += length
+    return heads
 
 
 def taken_until_one_ends(taken: np.ndarray, lengths: np.ndarray) -> np.ndarray:
