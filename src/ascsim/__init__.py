@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ascsim.frontends.cpp import load
     from ascsim.frontends.python import Kernel, KernelError, Run, kernel, local, tassign, tile
-    from ascsim.machine.words import Pipe, RoundMode, Space
+    from ascsim.machine.words import MaskPattern, Pipe, RoundMode, Space
     from ascsim.profiles import find as profile
 
 __version__ = "0.1.0"
 
 _ROOMS = ("checks", "cli", "diagnostics", "frontends", "isa", "machine", "profiles", "report", "timing")
 _PYTHON = ("Kernel", "KernelError", "Run", "kernel", "local", "tassign", "tile")
-_WORDS = ("BLayout", "PadValue", "Pipe", "RoundMode", "SLayout", "Space")
+_WORDS = ("BLayout", "MaskPattern", "PadValue", "Pipe", "RoundMode", "SLayout", "Space")
 
 __all__ = [
-    "BLayout", "Kernel", "KernelError", "PadValue", "Pipe", "RoundMode", "Run", "SLayout", "Space", "kernel", "load",
-    "local", "profile", "tassign", "tile",
+    "BLayout", "Kernel", "KernelError", "MaskPattern", "PadValue", "Pipe", "RoundMode", "Run", "SLayout", "Space", "kernel",
+    "load", "local", "profile", "tassign", "tile",
 ]  # fmt: skip
 
 

@@ -109,4 +109,16 @@ class VectorAddress(IntEnum):
     VA7 = 7
 
 
+class MaskPattern(IntEnum):
+    """Which of each two or four elements count, the first one rightmost; the numbers of PTO's MaskPattern."""
+
+    P0101 = 1
+    P1010 = 2
+    P0001 = 3
+    P0010 = 4
+    P0100 = 5
+    P1000 = 6
+    P1111 = 7
+
+
 N_PIPES = 11

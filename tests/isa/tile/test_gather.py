@@ -9,10 +9,9 @@ import pytest
 
 from ascsim.diagnostics import Refused
 from ascsim.isa.tile.gather import GatherAxis
-from ascsim.isa.tile.scatter import MaskPattern
 from ascsim.machine.core import CoreState
 from ascsim.machine.trace import Kind, Mode
-from ascsim.machine.words import Pipe
+from ascsim.machine.words import MaskPattern, Pipe
 from harness import Bench
 
 PROFILES = ["a2a3", "a5", "cpu"]

@@ -21,7 +21,7 @@ from ascsim.isa.memory_form.masked import set_mask_norm, set_vector_mask
 from ascsim.isa.rules import changed, dtype, finding, refuse, same_dtype, vector_tiles
 from ascsim.isa.steps import Move, elements, group
 from ascsim.isa.sync import pipe_barrier
-from ascsim.isa.tile.scatter import MaskPattern, period_and_place
+from ascsim.isa.tile.scatter import period_and_place
 from ascsim.machine.core import GUARD, Core, Finding, Group, Step, Touch
 from ascsim.machine.dtypes import (
     bf16,
@@ -41,7 +41,7 @@ from ascsim.machine.dtypes import (
 )
 from ascsim.machine.operands import Region, Tile
 from ascsim.machine.trace import Mode
-from ascsim.machine.words import Pipe
+from ascsim.machine.words import MaskPattern, Pipe
 from ascsim.profiles import Profile
 
 _HALVES_AND_WORDS = (i16, u16, i32, u32, f16, bf16, f32)

@@ -32,7 +32,7 @@ from ascsim.machine.core import Core, Finding, Group, Step, Touch
 from ascsim.machine.dtypes import bf16, f16, f32, i8, i16, i32, i64, u8, u16, u32, u64
 from ascsim.machine.operands import REGISTER_BYTES, Region, Tile
 from ascsim.machine.trace import Mode
-from ascsim.machine.words import Pipe
+from ascsim.machine.words import MaskPattern, Pipe
 from ascsim.profiles import Profile
 
 _A2A3_TYPES = (i32, i16, i8, u32, u16, u8, f16, f32, bf16)
@@ -41,18 +41,6 @@ _INDEX_TYPES = (u16, u32, i16, i32)
 _INDEX_SIZE = {1: 2, 2: 2, 4: 4, 8: 4}
 _LANES_OF_PAIRS = REGISTER_BYTES // 4
 _MOVE: Any = TMov
-
-
-class MaskPattern(IntEnum):
-    """Which of each two or four elements count, the first one rightmost; the numbers of PTO's MaskPattern."""
-
-    P0101 = 1
-    P1010 = 2
-    P0001 = 3
-    P0010 = 4
-    P0100 = 5
-    P1000 = 6
-    P1111 = 7
 
 
 class ScatterAxis(IntEnum):
