@@ -29,3 +29,14 @@ def test_init_sets_the_mask_and_leaves_the_copies_registers(profile: str) -> Non
     bench.issue("asc_init")
     assert (state.mask, state.counter_mode) == ((ALL_ONES, ALL_ONES), False)
     assert (state.pad, state.gm2ub_loops) == (7, (2, 1, 0, 0, 0, 0))
+
+
+def test_a_vector_core_knows_its_place_in_its_block():
+    bench = Bench("a2a3")
+    assert (bench.issue("asc_get_sub_block_id"), bench.issue("asc_get_sub_block_num")) == (0, 1)
+    bench.core.subblock, bench.core.subblocks = 1, 2
+    assert (bench.issue("asc_get_sub_block_id"), bench.issue("asc_get_sub_block_num")) == (1, 2)
+    bench.core.side = "aic"
+    assert bench.issue("asc_get_sub_block_num") == 1
+    assert bench.issue("asc_get_core_id") == bench.core.index
+    assert bench.issue("asc_get_arch_ver") == 0x220

@@ -1006,7 +1006,8 @@ class PlainInstruction(Definition):
     """A flag, a barrier, a query: ``effect(core, call)`` returns what the instruction yields.
 
     ``row(core, call) -> (pipe, kind, pipe2, arg)`` is its trace row, which the operands alone decide; ``result`` the C++
-    type it returns. Where that row is all that an accepted call leaves (``row_only``), C++ kernels write it again for a
+    type it returns; ``references`` are variables, (name, type), that C++ passes to receive the result instead, 32 bits
+    each. Where that row is all that an accepted call leaves (``row_only``), C++ kernels write it again for a
     call with the same operands, and ask the machine for the first one only.
     """
 
@@ -1016,13 +1017,15 @@ class PlainInstruction(Definition):
     def __init__(
         self, name: str, *, effect: Callable[[Core, SimpleNamespace], Any],
         row: Callable[[Core, SimpleNamespace], tuple[int, int, int, int]] | None = None, row_only: bool = False,
-        result: str = "void", level: str = "sync", expand: Callable[..., Iterator[Group] | None] | None = None, **record: Any,
+        result: str = "void", references: Sequence[tuple[str, DType]] = (),
+        level: str = "sync", expand: Callable[..., Iterator[Group] | None] | None = None, **record: Any,
     ) -> None:  # fmt: skip
         super().__init__(name, **record)
         self.effect = effect
         self.row = row
         self.row_only = row_only
         self.result = result
+        self.references = tuple(references)
         self.expand = expand
         self.level = level  # type: ignore[misc]
 

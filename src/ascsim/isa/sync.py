@@ -93,10 +93,11 @@ def pipe_barrier(core: Core, call: SimpleNamespace) -> None:
 
 
 @plain_instruction(
-    "dsb", cpp="dsb", asm=(), profiles=CHIPS, operands=(Choice("memory", int, doc="which memory; DSB_UB, DSB_ALL"),),
-    row=lambda core, call: (Pipe.S, Kind.BARRIER, 0, DATA_BARRIER), core="any",
+    "dsb", cpp="dsb", aliases=("asc_sync_data_barrier",), asm=(), profiles=CHIPS,
+    operands=(Choice("memory", int, doc="which memory; DSB_UB, DSB_ALL"),), core="any",
+    row=lambda core, call: (Pipe.S, Kind.BARRIER, 0, DATA_BARRIER),
     assumed=("Whatever memory is named, it waits for all reads and writes of the scalar unit.",),
-    sources=("pto-isa include/pto/npu/a2a3/TFillPad.hpp",),
+    sources=("pto-isa include/pto/npu/a2a3/TFillPad.hpp", "asc-devkit C-API sync/asc_sync_data_barrier"),
 )  # fmt: skip
 def dsb(core: Core, call: SimpleNamespace) -> None:
     """Hold the scalar unit, which issues for all pipes, until its own reads and writes are done."""

@@ -192,6 +192,8 @@ class Core:
         self.index = index
         self.block = block
         self.side = side
+        self.subblock, self.subblocks = 0, 1
+        """The number of this vector core among those of its block, and how many these are."""
         self.state = CoreState()
         self.flags: dict[tuple[int, int, int], int] = {}
         self.auto_site = 0

@@ -333,8 +333,12 @@ def _plain_functions(definition: d.PlainInstruction, name: str) -> Iterator[str]
                 parameters.append(f"{_c_type(operand.dtype)} {operand.name}")
                 setters[operand.name] = f"::ascsim::set_scalar({{o}}, {operand.name})"
         issue = _counted(_issue(definition, setters), counts)
-        if definition.result != "void":
-            head, _, call = issue.rpartition(" ::ascsim::issue")
+        head, _, call = issue.rpartition(" ::ascsim::issue")
+        if definition.references:
+            names = ", ".join(name for name, _ in definition.references)
+            issue = f"{head} ::ascsim::set_references(::ascsim::issue{call}, {names})"
+            parameters += [f"{_c_type(kind)}& {name}" for name, kind in definition.references]
+        elif definition.result != "void":
             issue = f"{head} return static_cast<{definition.result}>(::ascsim::issue{call})"
         yield f"ASCSIM_INLINE {definition.result} {name}({', '.join(parameters)}) {{ {issue}; }}"
 

@@ -654,6 +654,7 @@ class Host:
         self._tiles.clear()
         self._stopped = False
         self._core = BlockCore(self.machine, index, block, side, subblock, self._buffers)
+        self._core.subblocks = native.subblocks
         native.core, native.block, native.subblock = index, block, subblock
         self._core.state.share(np.ctypeslib.as_array(native.kept))
         native.in_vector_function = 0

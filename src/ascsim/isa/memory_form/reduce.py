@@ -16,7 +16,7 @@ from ascsim.isa.definition import A2A3, Out, Scalar, Sort, plain_instruction, ty
 from ascsim.isa.memory_form.masked import BLOCK_BYTES, BLOCKS, PAGES, REPEAT, SRC, Context, Layout, vector_family
 from ascsim.isa.semantics import order, reduce
 from ascsim.machine.core import Core
-from ascsim.machine.dtypes import u16
+from ascsim.machine.dtypes import u16, u32
 from ascsim.machine.operands import REGISTER_BYTES
 
 _FLOATS = types_of("f16", "f32")
@@ -163,3 +163,12 @@ def get_max_min_cnt(core: Core, call: SimpleNamespace) -> int:
     """The largest or smallest element of the last reduction of repeats (its bits, low word) and its number (high word)."""
     bits, number = core.state.extreme
     return bits | number << 32
+
+
+for _name, _kind in ((n, t["T"]) for n in ("max", "min") for t in _FLOATS):
+    plain_instruction(
+        f"asc_get_reduce_{_name}_cnt", cpp=f"asc_get_reduce_{_name}_cnt", asm=(), profiles=A2A3, level="system",
+        references=(("val", _kind), ("index", u32)), sources=(f"{PAGES}asc_get_reduce_{_name}_cnt",),
+        doc="The largest or smallest element of the last reduction of repeats, and its number; C++ passes their variables.",
+        notes=("In Python it returns what get_max_min_cnt does.",),
+    )(get_max_min_cnt.effect)  # fmt: skip

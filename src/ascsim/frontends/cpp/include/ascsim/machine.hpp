@@ -113,6 +113,18 @@ ASCSIM_INLINE void set_counts(Counts* counts, int64_t yielded)
     }
 }
 
+// What a call yields, 32 bits each, into the variables that receive it.
+template <class... Values>
+ASCSIM_INLINE void set_references(int64_t yielded, Values&... values)
+{
+    unsigned place = 0;
+    const auto take = [&](auto& value) {
+        const uint32_t word = static_cast<uint32_t>(yielded >> (32 * place++));
+        __builtin_memcpy(&value, &word, sizeof value);
+    };
+    (take(values), ...);
+}
+
 template <unsigned Count>
 struct Operands {
     Operand list[Count];
