@@ -14,10 +14,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from ascsim.machine.trace import Trace
 
 ROOT = Path(__file__).parent.parent
 ASCSIM = [sys.executable, "-m", "ascsim.cli"]
@@ -189,8 +193,45 @@ def register_loop(results: Results) -> None:
     )  # fmt: skip
 
 
+def long_trace(instructions: int = 1_000_000) -> Trace:
+    """Vector functions of two loads, two operations and a store a turn, a thousand rows each."""
+    from ascsim.machine.trace import ACCESS, ROW, Kind, Trace
+
+    rows = np.zeros(instructions, ROW)
+    rows["pipe"], rows["parent"], rows["work"], rows["dtype"] = 1, -1, 1, 5
+    turn = np.arange(instructions) % 5
+    rows["mnemonic"], rows["n_access"] = turn + 1, np.isin(turn, (0, 1, 4))
+    for edge, kind in ((0, Kind.VF_BEGIN), (999, Kind.VF_END)):
+        rows["kind"][edge::1000], rows["n_access"][edge::1000] = kind, 0
+    accesses = np.zeros(int(rows["n_access"].sum()), ACCESS)
+    owner = np.repeat(turn, rows["n_access"])
+    accesses["space"], accesses["length"], accesses["mode"] = 1, 256, np.where(owner == 4, 2, 1)
+    accesses["start"] = np.arange(len(accesses)) * 256 % 131072
+    names = [
+        ("mnemonic", {"id": n, "name": name}) for n, name in enumerate(("vlds", "vlds", "vadd", "vmul", "vsts"), 1)
+    ]
+    return Trace(rows, accesses, np.zeros((0, 32), np.uint8), names)
+
+
+def timing(results: Results) -> None:
+    """The schedule of a million instructions and what it comes to, beside the checks of the same trace."""
+    from ascsim import checks, profiles
+    from ascsim.timing import schedule
+    from ascsim.timing.summary import summarize
+
+    chip, trace = profiles.load("a5"), long_trace()
+
+    def sites(number: int, flags: int) -> None:
+        return None
+
+    base = median_seconds(lambda: checks.run(trace, chip), 3)
+    figure = median_seconds(lambda: summarize(schedule(trace, chip), sites), 3)
+    results.add("time of 1,000,000 instructions", figure, "checking them", base, milliseconds)
+
+
 GROUPS = {
     "start": start_up, "edit": edit_to_verdict, "sort": sorting, "tile": tile_overhead, "register": register_loop,
+    "time": timing,
 }  # fmt: skip
 
 
