@@ -125,6 +125,22 @@ def test_a_wait_of_the_scalar_unit_holds_the_issue() -> None:
     assert schedule.start[late] == 107
 
 
+def test_a_lock_waits_for_the_unlock_before_it() -> None:
+    builder = Builder()
+    builder.row(MTE2, Kind.LOCK, "lock", arg=3)
+    builder.op(MTE2, "long")
+    unlock = builder.row(MTE2, Kind.UNLOCK, "unlock", arg=3)
+    other = builder.row(V, Kind.LOCK, "lock", arg=2)
+    lock = builder.row(V, Kind.LOCK, "lock", arg=3)
+    add = builder.op(V)
+    schedule = of(builder)
+    assert schedule.partner[[lock, other]].tolist() == [unlock, -1]
+    assert schedule.start[add] == schedule.end[unlock] == 107
+    builder.row(MTE3, Kind.LOCK, "lock", arg=3, pipe2=1)
+    free = builder.op(MTE3)
+    assert of(builder).start[free] < 20, "a lock that does not hold its pipe back"
+
+
 def test_a_barrier_on_all_pipes() -> None:
     builder = Builder()
     builder.op(MTE2, "long")

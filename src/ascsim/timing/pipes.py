@@ -7,6 +7,7 @@ latency the next one may overlap, unless the pipe keeps its own order (``ordered
 ========================  ================================================================================
 set_flag(P -> Q)          takes effect when all that P was given before is complete; P goes on
 wait_flag on Q            holds Q until its set has taken effect; on S it holds the issue
+unlock on P, lock on Q    are like a set and its wait: a lock belongs to the newest unlock of its mutex
 pipe_barrier(P)           holds P until all that P was given before is complete
 pipe_barrier(PIPE_ALL)    holds every pipe, and the issue, until all pipes are
 a vector function         is one instruction of V; inside, instructions are given out in order, so many a cycle, to

@@ -73,7 +73,7 @@ class Schedule:
     core: np.ndarray
     is_span: np.ndarray
     partner: np.ndarray
-    """For a wait the row of its set, for a set that of its wait, else -1."""
+    """For a wait the row of its set, for a set that of its wait, for a lock the unlock before it, else -1."""
     by: np.ndarray
     """The row that the start (of a flag operation or barrier: its effect) waited for, -1 for none."""
     cores: list[CoreRun]
@@ -126,10 +126,13 @@ def schedule(
     instant = frozenset(int(pipe) for pipe in infinite)
     cycles = cycles_of(trace, work, table, lane, _serial(trace, order), share, instant)
     busy = cycles.busy.copy()
-    busy[(kind == Kind.SET_FLAG) | (kind == Kind.WAIT_FLAG)] = table.flag
+    busy[np.isin(kind, (Kind.SET_FLAG, Kind.WAIT_FLAG, Kind.LOCK, Kind.UNLOCK))] = table.flag
     barrier = kind == Kind.BARRIER
     busy[barrier] = table.barrier * np.maximum(trace.rows["arg"][barrier].astype(np.int64), 1)
     seen = np.where(is_span | (kind == Kind.LAUNCH_BEGIN) | (kind == Kind.LAUNCH_END), pipes.OTHER, kind)
+    seen[kind == Kind.UNLOCK] = pipes.SET_FLAG
+    seen[kind == Kind.LOCK] = pipes.WAIT_FLAG
+    seen[(kind == Kind.LOCK) & (trace.rows["pipe2"] == 1)] = pipes.OTHER  # it holds nothing back
     partner = _partners(trace, order, visit)
     columns = (seen, trace.rows["pipe"], lane, busy, cycles.latency, partner)
     rows = pipes.Rows(
@@ -215,13 +218,22 @@ def _serial(trace: Trace, order: np.ndarray) -> np.ndarray:
 
 
 def _partners(trace: Trace, order: np.ndarray, visit: Visit) -> np.ndarray:
-    """For each position that is a wait, the position of its set; -1 elsewhere."""
+    """For each position that is a wait the position of its set, for a lock that of the unlock before it; -1 elsewhere."""
     partner = np.full(len(order), -1, np.int64)
     kind = trace.kind[order]
     positions = np.flatnonzero((kind == Kind.SET_FLAG) | (kind == Kind.WAIT_FLAG))
     flags = pair_flags(order[positions], positions, trace.rows, visit)
     waits = np.flatnonzero(~flags.is_set & (flags.partner >= 0))
     partner[positions[waits]] = positions[flags.partner[waits]]
+    unlocked: dict[tuple[int, int], int] = {}
+    locks = np.flatnonzero((kind == Kind.LOCK) | (kind == Kind.UNLOCK))
+    cores = np.searchsorted(visit.starts, locks, side="right")
+    mutexes = trace.rows["arg"][order[locks]]
+    for position, core, mutex in zip(locks.tolist(), cores.tolist(), mutexes.tolist(), strict=True):
+        if kind[position] == Kind.UNLOCK:
+            unlocked[core, mutex] = position
+        else:
+            partner[position] = unlocked.get((core, mutex), -1)
     return partner
 
 

@@ -282,6 +282,8 @@ class _Reader:
         if record["kind"] == Kind.WAIT_FLAG:
             source, target = Pipe(int(record["pipe2"])).name, Pipe(int(record["pipe"])).name
             cause = f"flag {source} to {target}, EVENT_ID{int(record['arg'])}"
+        elif record["kind"] == Kind.LOCK:
+            cause = f"mutex {int(record['arg'])}"
         else:
             cause = f"barrier on PIPE_{Pipe(int(record['pipe'])).name}"
         behind = held
