@@ -43,6 +43,7 @@ from ascsim.isa.definition import (
     Role,
     Sort,
 )
+from ascsim.isa.streams import StreamInstruction
 from ascsim.machine.operands import REGISTER_BYTES, MReg, Pointer, VReg
 from ascsim.machine.words import WORK_PIPES, Pipe, Space
 
@@ -115,6 +116,8 @@ def match(call: Call, registry: Registry, profile: str) -> Match:
 
 
 def _has_types(found: Match, call: Call) -> bool:
+    if isinstance(found.definition, StreamInstruction):
+        return len(call.result_types) == len(found.definition.results) + found.definition.post_update
     if not isinstance(found.definition, RegisterInstruction):
         return True
     try:

@@ -41,7 +41,7 @@ _LOADS: dict[str, Any] = {
     "profiles": A5, "variants": _TYPES, "notes": _STATE,
     "sources": (
         "asc-devkit C-API reg/reg_load/asc_loadunalign_pre, asc_loadunalign, asc_loadunalign_postupdate",
-        "asc-devkit basic API Reg LoadUnAlign", "pto-isa docs/isa vldas, vldus",
+        "asc-devkit basic API Reg LoadUnAlign", "pto-isa docs/isa vldas, vldus, align-type",
     ),
 }  # fmt: skip
 _SOURCE = In("address", Sort.POINTER, "T", doc="where the data begin; a multiple of the element is enough")
@@ -59,7 +59,7 @@ _LOAD_DOC = """Load a register from any address: the bytes before the first whol
         Afterwards that holds the block in which the next load's data begin{next}.
         """
 stream_instruction(
-    "vldus", action=Action.LOAD, cpp="asc_loadunalign", operands=_LOADED, asm=(),
+    "vldus", action=Action.LOAD, cpp="asc_loadunalign", operands=_LOADED, asm=(Asm("vldus", (), ("address", "align")),),
     cpp_order=("value", "align", "address"), doc=_LOAD_DOC.format(next=", 256 bytes further"), **_LOADS,
 )  # fmt: skip
 stream_instruction(
@@ -101,7 +101,8 @@ stream_instruction(
 )  # fmt: skip
 stream_instruction(
     "vstus", action=Action.STORE, cpp="asc_storeunalign", operands=(_TARGET, *_STORED, _COUNT), doc=_STORE_DOC,
-    asm=(Asm("vstus", (("", "NO_POST_UPDATE"),), ("align", "count", "value", "address")),), assumed=_ELSEWHERE, **_STORES,
+    asm=tuple(Asm("vstus", mode, ("align", "count", "value", "address")) for mode in ((), (("", "NO_POST_UPDATE"),))),
+    assumed=_ELSEWHERE, **_STORES,
 )  # fmt: skip
 stream_instruction(
     "vstus_post", action=Action.STORE, cpp="asc_storeunalign_postupdate", operands=(_TARGET, *_STORED, _COUNT),
@@ -110,7 +111,7 @@ stream_instruction(
 )  # fmt: skip
 stream_instruction(
     "vstur", action=Action.STORE, cpp="asc_storeunalign_postupdate", operands=(_TARGET, *_STORED),
-    asm=(Asm("vstur", (("", "POST_UPDATE"),), ("align", "value", "address")),),
+    asm=tuple(Asm("vstur", mode, ("align", "value", "address")) for mode in ((), (("", "POST_UPDATE"),))),
     doc=f"""{_STORE_DOC.rstrip()}
 
         It stores what the last asc_squeeze_with_status kept, behind what the stores since asc_clear_ar_spr took.
