@@ -20,6 +20,7 @@ class Calls:
     barrier_template: str
     pipe_template: str = "PIPE_{name}"
     event_template: str = "EVENT_ID{number}"
+    memory_barrier_template: str = "asc_mem_bar({mode})"
 
     def pipe(self, pipe: int) -> str:
         """A pipe's name."""
@@ -40,6 +41,10 @@ class Calls:
         """The call that waits for a flag."""
         return self._flag(self.wait_template, source, target, event)
 
+    def memory_barrier(self, mode: str) -> str:
+        """The call that orders loads and stores of vector registers."""
+        return self.memory_barrier_template.format(mode=mode)
+
     def barrier(self, pipe: int) -> str:
         """The call that holds a pipe back until its earlier instructions are done."""
         return self.barrier_template.format(pipe=self.pipe(pipe))
@@ -57,11 +62,11 @@ DIALECTS = {
     "ptoas": Calls(
         "pto.set_flag[<{source}>, <{target}>, <{event}>]",
         "pto.wait_flag[<{source}>, <{target}>, <{event}>]",
-        "pto.barrier <{pipe}>",
+        "pto.barrier <{pipe}>", memory_barrier_template='pto.mem_bar "{mode}"',
     ),
     "python": Calls(
         "set_flag({source}, {target}, {event})", "wait_flag({source}, {target}, {event})", "pipe_barrier({pipe})",
-        "Pipe.{name}", "{number}",
+        "Pipe.{name}", "{number}", "mem_bar(MemoryBarrier.{mode})",
     ),
 }  # fmt: skip
 

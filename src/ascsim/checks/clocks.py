@@ -48,6 +48,7 @@ _LOCK, _UNLOCK = 9, 10
 _READ, _WRITE = 1, 2
 _GM = 0
 _PIPE_S, _PIPE_ALL = 0, 6
+_MEM_BAR, _VV_ALL, _VST_VLD, _VST_VST = 8, 0, 1, 3
 HIT_SLOTS = 8192
 HITS = HIT_SLOTS // 2
 
@@ -566,6 +567,85 @@ def find_hazards(
                         _join(clock, pipe, released, mutex * len(last) + other)
                 supposed = _waited(state, pipe, position, supposed)
             position += 1
+
+
+# Inside vector functions
+
+
+def _unbarred(
+    rows: Any, first: Any, accesses: Any, shapes: Any, masks: Any, order: Any, chain: Any, hits: Any, a: int, row: int,
+    newest: int, known: int, kind: int,
+) -> bool:  # fmt: skip
+    """Record the newest store after stamp ``known``, through another register, that shares a byte with an access."""
+    access, stamp = accesses[a], newest
+    while stamp > known and hits.tally[2] > 0:
+        other_row = _row_at(order, stamp - 1)
+        for b in range(first[other_row], first[other_row + 1]):
+            hits.tally[2] -= 1
+            other = accesses[b]
+            if other["space"] != access["space"] or other["unused"] == access["unused"] or other["unused"] < 2:
+                continue
+            if share_a_byte(access, other, shapes, masks):
+                _record(rows, hits, kind, a, b, row, other_row)
+                return True
+        stamp = chain[stamp - 1]
+    return False
+
+
+def find_unbarred(
+    rows: Any, first: Any, accesses: Any, shapes: Any, masks: Any, order: Any, starts: Any, ub: int, blocks: int,
+    stored: Any, chain: Any, hits: Any,
+) -> None:  # fmt: skip
+    """Find loads and stores of vector registers that meet an earlier store in UB without the memory barrier between.
+
+    Within a vector function two accesses through different registers are in no order but by barriers; those of one
+    register are. A flag, a barrier of pipes, or the end of the function orders all. That a store comes after the load
+    of what it overwrites is taken to follow from the data; so is that a store comes after what a load before it had to
+    wait for.
+
+    Args:
+        rows to starts: see :func:`find_hazards`. ub: the number of UB; ``blocks`` of 32 bytes of it are watched.
+        stored: int32[blocks], zero: the newest store of each block. chain: int32 for each position, zero: the store
+            before each store.
+        hits: filled.
+    """
+    for core in range(len(starts) - 1):
+        begin = after_load = after_store = starts[core]  # what is before these is done, for loads and for stores
+        last = 0
+        for position in range(starts[core], starts[core + 1]):
+            row = _row_at(order, position)
+            kind = rows[row]["kind"]
+            if kind == _MEM_BAR:
+                mode = rows[row]["arg"]
+                if mode in (_VV_ALL, _VST_VLD):
+                    after_load = position
+                if mode in (_VV_ALL, _VST_VST):
+                    after_store = position
+                continue
+            if kind != _INSTRUCTION:
+                begin = after_load = after_store = position
+                continue
+            for a in range(first[row], first[row + 1]):
+                access = accesses[a]
+                if access["space"] != ub or access["unused"] < 2:
+                    continue
+                low = max(access["start"] >> 5, 0)
+                high = min(((access["start"] + int(access["length"]) - 1) >> 5) + 1, blocks)
+                if low >= high:
+                    continue
+                is_load = access["mode"] == _READ
+                known = max(begin, after_load if is_load else after_store)
+                newest = _highest(stored[low:high])
+                if newest > known and _unbarred(
+                    rows, first, accesses, shapes, masks, order, chain, hits, a, row, newest, known,
+                    RAW if is_load else WAW,
+                ):  # fmt: skip
+                    after_load = after_store = position
+                if is_load:
+                    after_store = max(after_store, after_load)
+                else:
+                    chain[position], last = last, position + 1
+                    _fill(stored[low:high], position + 1)
 
 
 # GM between cores

@@ -126,7 +126,7 @@ def find_unwritten(
                 for a in range(begin, end):
                     access = accesses[a]
                     size = sizes[access["space"]]
-                    if access["mode"] != mode or size == 0 or (mode == _READ and access["unused"] != 0):
+                    if access["mode"] != mode or size == 0 or (mode == _READ and access["unused"] == 1):
                         continue
                     base = bases[access["space"]]
                     shape = shapes[access["shape"]]

@@ -791,6 +791,10 @@ class RegisterInstruction(Definition):
         raise self._refusal("L002", f"{self.title}: the element type is not given", "Say which, with dtype=.")
 
 
+NEW_REGISTER = 3
+"""The number that a load's register has in the trace."""
+
+
 class BoundRegisterInstruction:
     """A register instruction with its type variables chosen: what the machine issues and C++ calls."""
 
@@ -874,7 +878,12 @@ class BoundRegisterInstruction:
         for place, distance, length in self._runs:
             flags = None if written is None else written[place : place + length]
             touched.append(self._touch(pointer, number, start + distance, length, align, flags))
-        return touched
+        return touched if parts else [touch._replace(register=self._vector(args)) for touch in touched]
+
+    def _vector(self, args: Sequence[Any]) -> int:
+        """A number of the register that is stored; a load gives a register that nothing has held before."""
+        stored = next((value for value in args if isinstance(value, VReg)), None)
+        return NEW_REGISTER if stored is None else (id(stored) & 0xFFFFFFFF) | 2
 
     def _touch(
         self, pointer: Pointer, number: int, start: int, length: int, align: int, written: np.ndarray | None

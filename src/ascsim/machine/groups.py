@@ -27,7 +27,8 @@ class Touch(NamedTuple):
     """One operand's access: which operand, how, which bytes; ``mask`` is a lane mask of a register store.
 
     ``used`` is False for bytes that are fetched but have no part in the result: they are in the trace, but no row of a
-    group depends on them. ``register`` is the number of an unaligned register, where the access is to core state.
+    group depends on them. ``register`` is a number of the vector register that is loaded or stored, or, where the access
+    is to core state, of the unaligned register.
     """
 
     operand: int

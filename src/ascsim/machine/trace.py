@@ -88,7 +88,8 @@ ACCESS = np.dtype(
         ("length", "<u4"),
         ("shape", "<u4"),
         ("object", "<u4"),  # 1-based index of a noted object
-        # 1: fetched, but with no part in the result. Of an unaligned register's state: the register.
+        # 1: fetched, but with no part in the result. More: the vector register loaded or stored, by some number of its
+        # own. Of an unaligned register's state: the register.
         ("unused", "<u4"),
     ]
 )

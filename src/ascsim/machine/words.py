@@ -121,4 +121,25 @@ class MaskPattern(IntEnum):
     P1111 = 7
 
 
+class MemoryBarrier(IntEnum):
+    """Which accesses to UB wait for which: the source's kind, then the target's; V is vector, LD load, ST store."""
+
+    VV_ALL = 0
+    VST_VLD = 1
+    VLD_VST = 2
+    VST_VST = 3
+    VS_ALL = 4
+    VST_LD = 5
+    VLD_ST = 6
+    VST_ST = 7
+    SV_ALL = 8
+    ST_VLD = 9
+    LD_VST = 10
+    ST_VST = 11
+    SS_ALL = 12
+    ST_LD = 13
+    LD_ST = 14
+    ST_ST = 15
+
+
 N_PIPES = 11

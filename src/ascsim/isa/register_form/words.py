@@ -9,31 +9,12 @@ from types import SimpleNamespace
 from ascsim.isa.definition import Definition
 from ascsim.isa.rules import Rule, refuse
 from ascsim.isa.semantics.masks import PATTERN_CODES
+from ascsim.machine.words import MemoryBarrier
 from ascsim.profiles import Profile
 
 Pattern = IntEnum("Pattern", {f"PAT_{name}": code for name, code in PATTERN_CODES.items()})  # type: ignore[misc]
 """Which lanes a mask pattern sets."""
-
-
-class MemoryBarrier(IntEnum):
-    """Which accesses to UB wait for which: the source's kind, then the target's; V is vector, LD load, ST store."""
-
-    VV_ALL = 0
-    VST_VLD = 1
-    VLD_VST = 2
-    VST_VST = 3
-    VS_ALL = 4
-    VST_LD = 5
-    VLD_ST = 6
-    VST_ST = 7
-    SV_ALL = 8
-    ST_VLD = 9
-    LD_VST = 10
-    ST_VST = 11
-    SS_ALL = 12
-    ST_LD = 13
-    LD_ST = 14
-    ST_ST = 15
+__all__ = ["MemoryBarrier", "Pattern", "member"]
 
 
 def member(operand: str, enum: type[IntEnum]) -> Rule:

@@ -195,9 +195,11 @@ ASCSIM_INLINE void append_access_of(unsigned space, uint8_t mode, uint8_t operan
     append_record(ascsim_trace.accesses, count, what, start, uint64_t{length}, uint64_t{stream} << 32);
 }
 
-ASCSIM_INLINE void append_access(uint8_t mode, uint8_t operand, uint8_t align, uint32_t mask, int64_t start, uint32_t length)
+ASCSIM_INLINE void append_access(uint8_t mode, uint8_t operand, uint8_t align, uint32_t mask, int64_t start, uint32_t length,
+                                 uint32_t vector = 0)
 {
-    append_access_of(static_cast<unsigned>(Space::UB), mode, operand, align, mask, static_cast<uint64_t>(start), length, 0);
+    constexpr unsigned ub = static_cast<unsigned>(Space::UB);
+    append_access_of(ub, mode, operand, align, mask, static_cast<uint64_t>(start), length, vector);
 }
 
 // What an instruction that is nothing but its row was last called with, and that row.
@@ -431,6 +433,21 @@ ASCSIM_INLINE void* loaded_from(void* pointer, unsigned char*) { return pointer;
 ASCSIM_INLINE const Cell& loaded_from(const Cell& number, unsigned char*) { return number; }
 ASCSIM_INLINE void* loaded_from(Address, unsigned char* bytes) { return bytes; }
 
+// The number of a register in the trace, the same for the same variable; not 0 or 1, which mean other things there.
+ASCSIM_INLINE uint32_t number_of(const void* vector) { return static_cast<uint32_t>(reinterpret_cast<uint64_t>(vector)) | 2; }
+ASCSIM_INLINE uint32_t number_of(const Cell&) { return 0; }
+ASCSIM_INLINE uint32_t number_of(Address) { return 0; }
+
+template <class First, class... Given>
+ASCSIM_INLINE uint32_t vector_among(const First& first, const Given&... given)
+{
+    if constexpr (std::is_convertible_v<First, const void*> || sizeof...(Given) == 0) {
+        return number_of(first);
+    } else {
+        return vector_among(given...);
+    }
+}
+
 ASCSIM_INLINE uint64_t address_among(void*) { return 0; }
 ASCSIM_INLINE uint64_t address_among(const Cell&) { return 0; }
 ASCSIM_INLINE uint64_t address_among(Address address) { return address.value; }
@@ -439,7 +456,8 @@ template <class Instruction, class Where, class... Given>
 ASCSIM_QUIET void load(uint64_t site, Given... given)
 {
     const uint64_t offset = offset_in_ub<Instruction, Where>({(address_among(given) | ...)});
-    append_access(mode_read, Where::operand, Where::align, 0, static_cast<int64_t>(offset), Where::bytes);
+    append_access(mode_read, Where::operand, Where::align, 0, static_cast<int64_t>(offset), Where::bytes,
+                  vector_among(given...));
     append_row(kind::instruction, Instruction::number, 1, site, Instruction::dtype);
     run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given)>(), loaded_from(given, in_ub(offset))...);
 }
@@ -508,12 +526,13 @@ ASCSIM_INLINE bool are_all_set(const unsigned char* flags)
 }
 
 template <class Instruction, class Where>
-ASCSIM_QUIET void store_some(uint64_t site, uint64_t offset, const unsigned char* data, const unsigned char* flags)
+ASCSIM_QUIET void store_some(uint64_t site, uint64_t offset, const unsigned char* data, const unsigned char* flags,
+                             uint32_t vector)
 {
     const Written written = written_bytes(flags, Where::bytes);
     if (written.length) {
         const uint32_t mask = written.is_prefix ? 0 : append_mask(written.bits);
-        append_access(mode_write, Where::operand, Where::align, mask, static_cast<int64_t>(offset), written.length);
+        append_access(mode_write, Where::operand, Where::align, mask, static_cast<int64_t>(offset), written.length, vector);
     }
     append_row(kind::instruction, Instruction::number, written.length != 0, site, Instruction::dtype);
     unsigned char* memory = in_ub(offset);
@@ -542,10 +561,11 @@ ASCSIM_QUIET void store(uint64_t site, Address address, Given... given)
     run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given) + 2>(), static_cast<void*>(data),
                              static_cast<void*>(flags), given...);
     if (__builtin_expect(!are_all_set<Where::bytes>(flags), 0)) {
-        store_some<Instruction, Where>(site, offset, data, flags);
+        store_some<Instruction, Where>(site, offset, data, flags, vector_among(given...));
         return;
     }
-    append_access(mode_write, Where::operand, Where::align, 0, static_cast<int64_t>(offset), Where::bytes);
+    append_access(mode_write, Where::operand, Where::align, 0, static_cast<int64_t>(offset), Where::bytes,
+                  vector_among(given...));
     append_row(kind::instruction, Instruction::number, 1, site, Instruction::dtype);
     std::memcpy(in_ub(offset), data, Where::bytes);
 }
