@@ -9,7 +9,7 @@ import pytest
 from ascsim import profiles, timing
 from ascsim.checks import noted_sites
 from ascsim.timing.summary import Summary, summarize
-from checks.builder import MTE2, MTE3, Builder, V, gm
+from checks.builder import MTE2, MTE3, Builder, S, V, gm
 from timing.test_schedule import PLAIN
 
 
@@ -59,6 +59,29 @@ def test_a_bubble_names_the_flag_and_what_it_waited_for() -> None:
     assert bubble.where == "kernel.cpp:12"
     assert bubble.behind == "TLOAD at kernel.cpp:10"
     assert (bubble.cycles, bubble.times) == (2 * (200 + 1 - 15), 2), "a load and its set, without the add"
+
+
+def test_a_full_queue_is_told() -> None:
+    builder = Builder()
+    builder.op(MTE2, line=1)
+    for _ in range(6):
+        builder.op(V, "long", line=2)
+    builder.op(MTE2, line=3)
+    (bubble,) = of(builder).bubbles
+    assert (bubble.track, bubble.where) == ("MTE2", "kernel.cpp:3")
+    assert bubble.cause == "issue: the queue of V is full"
+    assert bubble.behind == "long at kernel.cpp:2"
+
+
+def test_a_wait_of_the_scalar_unit_is_told() -> None:
+    builder = Builder()
+    builder.op(V, line=1)
+    builder.op(MTE2, "long", line=2)
+    builder.set(MTE2, S, line=3)
+    builder.wait(MTE2, S, line=4)
+    builder.op(V, line=5)
+    (bubble,) = of(builder).bubbles
+    assert (bubble.cause, bubble.where) == ("flag MTE2 to S, EVENT_ID0", "kernel.cpp:4")
 
 
 def test_overlapping_work_of_a_pipe_counts_once() -> None:

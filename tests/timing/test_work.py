@@ -35,6 +35,8 @@ def at(start: int, length: int, **more: int) -> dict[str, int]:
         (at(0, 32, n1=8, s1=64), 1),  # the blocks of a repeat, with a stride
         (at(0, 32, n1=8, s1=64, n2=5, s2=512), 5),
         (at(0, 32, n1=9, s1=64), 9),
+        (at(0, 4, n1=64, s1=8), 2),  # every other element
+        (at(0, 4, n1=64, s1=8, n2=3, s2=1024), 6),
     ],
 )  # fmt: skip
 def test_repeats(access: dict[str, int], repeats: int) -> None:

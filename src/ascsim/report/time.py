@@ -83,12 +83,12 @@ def show(console: Console, kernel: str, profile: Profile, summary: Summary, with
     if not summary.cycles:
         line("nothing of it takes time")
         return
-    line("\n", ("pipe      instructions   at work            critical path", "dim"))
+    line("\n", ("pipe      instructions         at work            critical path", "dim"))
     for track in summary.tracks:
         part = track.on_path / summary.cycles
         bar = "█" * round(part * _BAR)
         line(
-            (f"{track.name:<9}", "cyan"), f"{track.instructions:>13,}{track.cycles:>10,}  {track.share:>5.0%}"
+            (f"{track.name:<9}", "cyan"), f"{track.instructions:>13,}{track.cycles:>16,}  {track.share:>5.0%}"
             f"{track.on_path:>12,}  {part:>4.0%}  ", (bar, "cyan"),
         )  # fmt: skip
     line("bound by ", (summary.bound, "bold"), f": {summary.bound_share:.0%} of the critical path")
@@ -111,18 +111,17 @@ def show(console: Console, kernel: str, profile: Profile, summary: Summary, with
         _left_out(line, summary.bubbles, "reason")
     roof = summary.roofline
     line("\n", ("roofline", "dim"))
+    side = "memory" if roof.bound == "memory" else "computing"
+    moved = f"{roof.bytes:,} bytes of GM, {roof.operations:,} operations: {roof.intensity:.2f} a byte"
+    line(f"{moved}; ridge at {roof.ridge:.2f}, so the roof is ", (side, "bold"))
     line(
-        f"{roof.bytes:,} bytes of GM, {roof.operations:,} operations: {roof.intensity:.2f} a byte",
-        f"; memory bounds below {roof.ridge:.2f}, so ", (f"{roof.bound}-bound", "bold"),
-    )  # fmt: skip
-    line(
-        f"{roof.reached:.2f} operations a cycle, {_share(roof.reached, roof.roof)} of the {roof.roof:.2f} that it allows"
+        f"{roof.reached:.2f} operations a cycle, {_share(roof.reached, roof.roof)} of the {roof.roof:.2f} under that roof"
     )
     if summary.guesses:
         line("\n", ("guessed costs on the critical path", "dim"))
         for source, cycles in summary.guesses[:4]:
             line(f"{cycles:>10,}  {source.removeprefix('guess: ')}")
-        _left_out(line, summary.guesses, "guess", 4)
+        _left_out(line, summary.guesses, "figure", 4)
 
 
 def compare(console: Console, reports: Sequence[dict[str, Any]]) -> None:

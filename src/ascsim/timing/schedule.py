@@ -76,6 +76,10 @@ class Schedule:
     """For a wait the row of its set, for a set that of its wait, for a lock the unlock before it, else -1."""
     by: np.ndarray
     """The row that the start (of a flag operation or barrier: its effect) waited for, -1 for none."""
+    given_by: np.ndarray
+    """The row whose issue, or whose work, the issue of this one waited for, -1 for none."""
+    given_by_issue: np.ndarray
+    """Whether it was that row's issue."""
     cores: list[CoreRun]
     path: Path
     infinite: frozenset[int] = frozenset()
@@ -177,7 +181,8 @@ def schedule(
     return Schedule(
         trace, profile, table, work, cycles, visit, by_row(times.issue), start, end, by_row(times.idle, 0),
         by_row(rows_at(times.held)), np.where(lane >= 0, len(Pipe) + lane, trace.rows["pipe"]), core, is_span,
-        by_row(rows_at(_both_ways(partner))), by_row(rows_at(_positions(times.by, n))), _timed(placed, times, visit),
+        by_row(rows_at(_both_ways(partner))), by_row(rows_at(_positions(times.by, n))),
+        by_row(rows_at(_positions(times.issue_by, n))), by_row(times.issue_by >= n) == 1, _timed(placed, times, visit),
         Path(rows_at(_positions(nodes, n)), nodes >= n, begins, ends), instant,
     )  # fmt: skip
 

@@ -18,6 +18,8 @@ from ascsim.timing.schedule import TRACKS, Schedule
 Sites = Callable[[int, int], Site | None]
 ISSUE = "issue"
 """The name of what the scalar unit spends on giving out other pipes' instructions."""
+_STEPS_BACK = 64
+"""How many instructions before a late one are looked at for what held the scalar unit."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,7 @@ class _Reader:
     def _reason(self, row: int, held: int) -> tuple[str, str, str]:
         """(cause, source line, what that waited for) of the idle time before a row."""
         if held < 0:
-            return f"{ISSUE}: the scalar unit gave it out only then", self.where(row), ""
+            return self._late(row)
         record = self.trace.rows[held]
         if record["kind"] == Kind.WAIT_FLAG:
             source, target = Pipe(int(record["pipe2"])).name, Pipe(int(record["pipe"])).name
@@ -290,6 +292,21 @@ class _Reader:
         while behind >= 0 and not self.schedule.is_work[behind]:
             behind = int(self.schedule.by[behind])
         return cause, self.where(held), f"{self.name(behind)} at {self.where(behind)}" if behind >= 0 else ""
+
+    def _late(self, row: int) -> tuple[str, str, str]:
+        """The reason of a row that the scalar unit gave out late: what held the scalar unit."""
+        schedule, at = self.schedule, row
+        for _ in range(_STEPS_BACK):
+            if not schedule.given_by_issue[at] or schedule.given_by[at] < 0:
+                break
+            at = int(schedule.given_by[at])
+        holder = int(schedule.given_by[at])
+        if schedule.given_by_issue[at] or holder < 0 or schedule.track[holder] == Pipe.S:
+            if holder >= 0 and self.trace.kind[holder] == Kind.WAIT_FLAG:
+                return self._reason(row, holder)
+            return f"{ISSUE}: the scalar unit gave it out only then", self.where(row), ""
+        name = f"{self.name(holder)} at {self.where(holder)}"
+        return f"{ISSUE}: the queue of {TRACKS[int(schedule.track[holder])]} is full", self.where(row), name
 
     def roofline(self, cores: int) -> Roofline:
         """Where the run lies between memory and computing."""

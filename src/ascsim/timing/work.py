@@ -62,9 +62,13 @@ def work_of(trace: Trace) -> Work:
     space, writes = accesses["space"].astype(np.int64), accesses["mode"] == Mode.WRITE
     memory = space != Space.STATE
     total = np.where(memory, counts * length, 0)
-    inner = shapes["n1"].astype(np.int64)[accesses["shape"]]
-    blocks = np.where((length == _BLOCK) & (inner <= _PIECE // _BLOCK), np.maximum(inner, 1), 1)
-    pieces = np.where(memory, counts // blocks * -(-length // _PIECE), 0)
+    inner = np.maximum(shapes["n1"].astype(np.int64), 1)[accesses["shape"]]
+    stride = np.abs(shapes["s1"])[accesses["shape"]]
+    runs = inner * -(-length // _PIECE)
+    runs[(length == _BLOCK) & (inner <= _PIECE // _BLOCK)] = 1
+    close = (inner > 1) & (stride < _BLOCK)  # every so many elements of what lies together
+    runs[close] = -(-((inner - 1) * stride + length) // _PIECE)[close]
+    pieces = np.where(memory, counts // inner * runs, 0)
     size = np.array([BY_CODE[code].size if code in BY_CODE else 1 for code in range(256)], np.int64)
     item = size[trace.rows["dtype"]]
 
