@@ -378,13 +378,41 @@ def test_registers_there_and_back(seed, part):
     assert back[part::2].tolist() == half[part::2].tolist()
 
 
+@settings(deadline=None, max_examples=100)
+@given(
+    st.integers(-(2**63), 2**63 - 1), st.integers(0, 62), st.sampled_from([c.RINT, c.ROUND, c.FLOOR, c.CEIL, c.TRUNC])
+)
+def test_64_bit_integers_to_float(number, shift, mode):
+    for value in (number, number >> shift):
+        got = float(c.wide_int_to_f32(np.array([value], np.int64), mode)[0])
+        nearest = np.float32(0)
+        with np.errstate(over="ignore"):
+            below, above = _neighbours(value)
+        nearest = {c.FLOOR: below, c.CEIL: above, c.TRUNC: below if value > 0 else above}.get(mode)
+        if nearest is None:
+            twice = 2 * value - below - above
+            tie = (
+                (below if (below >> (max(abs(value).bit_length() - 24, 0))) % 2 == 0 else above)
+                if mode == c.RINT
+                else (above if value > 0 else below)
+            )
+            nearest = tie if twice == 0 else (below if twice < 0 else above)
+        assert got == float(nearest)
+
+
+def _neighbours(value):
+    """The float32 at most and at least ``value``, as integers."""
+    unit = 1 << max(abs(value).bit_length() - 24, 0)
+    return value // unit * unit, -(-value // unit) * unit
+
+
 def test_the_table_of_pairs():
     pairs = {(r.source, r.target): r for r in c.CONVERSIONS}
     assert len(pairs) == len(c.CONVERSIONS)
-    assert {r.family for r in c.CONVERSIONS} == {"widen", "narrow", "whole", "to_int", "from_int", "int"}
+    assert {r.family for r in c.CONVERSIONS} == {"widen", "narrow", "tiny", "whole", "to_int", "from_int", "int"}
     assert pairs["f32", "f16"].modes[-1] == c.ODD and pairs["f32", "f16"].default_rounding == c.RINT
     wrapping = {p for p, r in pairs.items() if not r.saturates}
-    assert wrapping == {("f32", "i16"), ("f16", "i16"), ("f16", "i8"), ("f16", "u8"), ("i32", "i16")}
+    assert wrapping == {("f32", "i16"), ("f16", "i16"), ("f16", "i8"), ("f16", "u8"), ("i32", "i16"), ("i64", "i32")}
     assert all(r.default_rounding == c.TRUNC for r in c.CONVERSIONS if r.family == "to_int")
 
 

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from ascsim.diagnostics import Refused
 from ascsim.isa.tile.convert import PAIRS, SaturationMode
+from ascsim.machine.dtypes import dtype
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import RoundMode
 from harness import Bench
 
 NUMPY = {
     "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "u8": np.uint8, "i16": np.int16,
-    "i32": np.int32, "i64": np.int64,
+    "i32": np.int32, "i64": np.int64, "u16": np.uint16, "u32": np.uint32,
 }  # fmt: skip
 FLOATS = {"f32": (24, -149), "f16": (11, -24), "bf16": (8, -133)}
 """Precision, and the exponent of the smallest subnormal."""
@@ -28,9 +29,18 @@ LARGEST = {"f16": Fraction(65504), "bf16": Fraction(255) * 2**120}
 DONE = (
     ("f32", "f32"), ("f32", "f16"), ("f32", "bf16"), ("f32", "i32"), ("f32", "i16"), ("f32", "i64"), ("f16", "f32"),
     ("f16", "i32"), ("f16", "i16"), ("f16", "i8"), ("f16", "u8"), ("bf16", "f32"), ("bf16", "i32"), ("i32", "f32"),
-    ("i32", "i16"), ("i16", "f32"), ("i16", "f16"), ("i8", "f16"), ("u8", "f16"),
+    ("i32", "i16"), ("i16", "f32"), ("i16", "f16"), ("i8", "f16"), ("u8", "f16"), ("i32", "i64"), ("i64", "i32"),
+    ("i64", "f32"),
 )  # fmt: skip
-OFF_BY_DEFAULT = {("f16", "u8"), ("f16", "i8"), ("f16", "i16"), ("f32", "i16"), ("i32", "i16")}
+OF_THE_A5 = (
+    ("i16", "u8"), ("i16", "u32"), ("i16", "i32"), ("i32", "u16"), ("i32", "u8"), ("u8", "u16"), ("i8", "i16"), ("i8", "i32"),
+    ("u32", "u8"), ("u32", "u16"), ("u32", "i16"), ("bf16", "f16"),
+)  # fmt: skip
+TINY = (("f32", "f8e4m3"), ("f32", "f8e5m2"), ("f32", "hif8"), ("f16", "hif8"))
+FROM_TINY = tuple((source, "f32") for source in ("f8e4m3", "f8e5m2", "hif8"))
+HERE = {"a2a3": (*DONE, ("i32", "f16")), "a5": (*DONE, *OF_THE_A5)}
+HERE["cpu"] = (*HERE["a5"], ("i32", "f16"))
+OFF_BY_DEFAULT = {("f16", "u8"), ("f16", "i8"), ("f16", "i16"), ("f32", "i16"), ("i32", "i16"), ("i64", "i32")}
 BY_WAY_OF_I32 = {("f32", "i16"), ("f16", "i16"), ("f16", "i8")}
 CHIPS = ("a2a3", "a5")
 PROFILES = (*CHIPS, "cpu")
@@ -123,7 +133,7 @@ def mode_used(pair: tuple[str, str], mode: int) -> int:
 
 def way(profile: str, pair: tuple[str, str], sat: int | None, tmp: bool) -> tuple[bool, bool]:
     """(saturates, goes by way of int32): the rules of the libraries, once more."""
-    to_half = pair in (("f32", "f16"), ("f32", "bf16"))
+    to_half = pair in (("f32", "f16"), ("f32", "bf16"), ("bf16", "f16"))
     if profile == "cpu":
         saturate = sat == SaturationMode.ON
     elif profile == "a5":
@@ -239,8 +249,10 @@ def bits_of(kind: str) -> st.SearchStrategy[int]:
     return anything | st.floats(-70000, 70000, width=32).map(bits) | st.integers(-600, 600).map(lambda v: bits(v / 2))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("pair", DONE, ids="-".join)
+@pytest.mark.parametrize(
+    ("profile", "pair"),
+    [pytest.param(n, p, id=f"{n}-{'-'.join(p)}") for n, pairs in HERE.items() for p in pairs if p != ("i32", "f16")],
+)
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_all_pairs_modes_and_saturation(profile: str, pair: tuple[str, str], data: st.DataObject) -> None:
@@ -288,8 +300,10 @@ def test_pairs_are_done_not_done_or_not_there(profile: str) -> None:
                 codes.setdefault("", set()).add((source, target))
             except Refused as refusal:
                 codes.setdefault(refusal.diagnostic.code, set()).add((source, target))
-    assert codes[""] == set(DONE)
-    assert codes["L012"] == PAIRS[profile] - set(DONE)
+    here = {*HERE[profile], *(() if profile == "a2a3" else (*TINY, *FROM_TINY))}
+    assert codes[""] == here
+    assert codes["L012"] == PAIRS[profile] - here
+    assert {s for p in codes["L012"] for s in p if "x2" in s} <= {"i4x2", "f4e1m2x2", "f4e2m1x2"}
     assert codes.keys() == {"", "L002", "L012"}
 
 
@@ -380,3 +394,76 @@ def test_in_place_of_one_size() -> None:
     tile = bench.tile("f32", 1, 32, [np.arange(32) + 0.75])
     bench.issue("TCVT", tile, tile, RoundMode.FLOOR)
     assert bench.read(tile)[0].tolist() == list(range(32))
+
+
+def test_int32_to_half_to_nearest_in_every_mode() -> None:
+    values = np.array([[2049, 2051, -2049, 65519, 65520, -(2**31), 7, 0]], np.int32)
+    for mode in RoundMode:
+        assert convert("a2a3", ("i32", "f16"), values, mode)[0].tolist() == [
+            2048,
+            2052,
+            -2048,
+            65504,
+            65504,
+            -65504,
+            7,
+            0,
+        ]
+
+
+# Floats of eight bits
+
+
+def nearest(x: float, kind: str, away: bool) -> float:
+    """The nearest number of an 8-bit float, or of those that would follow its largest one; ties to even, or away."""
+    codes = np.arange(128, dtype=np.uint8).view(dtype(kind).numpy).astype(np.float64)
+    numbers = sorted({float(n) for n in codes if np.isfinite(n) and n >= 0})
+    numbers.append(numbers[-1] + (numbers[-1] - numbers[-2]))
+    size = abs(x)
+    if size >= numbers[-1]:
+        return math.copysign(math.inf, x)
+    below = max(n for n in numbers if n <= size)
+    above = min((n for n in numbers if n > size), default=math.inf)
+    middle = (below + above) / 2
+    tie_up = away or numbers.index(below) % 2 == 1
+    got = above if size > middle or (size == middle and tie_up) else below
+    return math.copysign(math.inf if got == numbers[-1] else got, x)
+
+
+@pytest.mark.parametrize("pair", TINY, ids="-".join)
+@pytest.mark.parametrize("mode", (RoundMode.RINT, RoundMode.FLOOR))
+def test_to_8_bit_floats_the_nearest_in_every_mode(pair: tuple[str, str], mode: int) -> None:
+    codes = np.arange(128, dtype=np.uint8).view(dtype(pair[1]).numpy).astype(np.float32)
+    numbers = np.unique(codes[np.isfinite(codes)])
+    middles = (numbers[1:] + numbers[:-1]) / 2
+    tried = np.concatenate(
+        [numbers, middles, middles * np.float32(1.01), numbers[-1:] * np.array([1.01, 1.5], np.float32)]
+    )
+    tried = np.concatenate([tried, -tried])[None].astype(NUMPY[pair[0]])
+    for sat in (SaturationMode.ON, SaturationMode.OFF):
+        got = convert("a5", pair, tried, mode, sat)[0].astype(np.float64)
+        largest = float(numbers[-1])
+        for x, y in zip(tried[0].astype(np.float64), got, strict=True):
+            want = nearest(float(x), pair[1], pair[1] == "hif8")
+            if math.isinf(want):
+                held = largest if sat == SaturationMode.ON else (math.nan if pair[1] == "f8e4m3" else math.inf)
+                want = math.copysign(held, x)
+            assert y == want or (math.isnan(y) and math.isnan(want)), (x, y, want)
+
+
+@pytest.mark.parametrize("pair", FROM_TINY, ids="-".join)
+def test_from_8_bit_floats_exactly(pair: tuple[str, str]) -> None:
+    every = np.arange(256, dtype=np.uint8).view(dtype(pair[0]).numpy)[None]
+    got = convert("a5", pair, every)[0]
+    want = every[0].astype(np.float32)
+    assert ((got == want) | (np.isnan(got) & np.isnan(want))).all()
+    assert np.isfinite(got).sum() > 240
+
+
+def test_special_values_of_8_bit_floats() -> None:
+    special = np.array([[np.nan, np.inf, -np.inf, -0.0] * 2], np.float32)
+    for kind, largest in (("f8e4m3", 448), ("f8e5m2", 57344), ("hif8", 32768)):
+        on = convert("a5", ("f32", kind), special, RoundMode.RINT, SaturationMode.ON)[0].astype(np.float32)
+        assert on[:4].tolist() == [0, largest, -largest, 0]
+        off = convert("a5", ("f32", kind), special, RoundMode.RINT, SaturationMode.OFF)[0].astype(np.float32)
+        assert np.isnan(off[0]) and (np.isnan(off[1]) if kind == "f8e4m3" else off[1] == np.inf)

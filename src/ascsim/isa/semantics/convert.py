@@ -190,6 +190,22 @@ def int_to_f32(values: np.ndarray, mode: int) -> np.ndarray:
     return (rebased.astype(np.uint32) | (negative.astype(np.uint32) << np.uint32(31))).view(np.float32)
 
 
+def wide_int_to_f32(values: np.ndarray, mode: int) -> np.ndarray:
+    """int64 to float32, rounded once. NONE is RINT."""
+    negative = values < 0
+    bits = values.view(np.uint64)
+    magnitude = np.where(negative, ~bits + np.uint64(1), bits)
+    length, rest = np.zeros_like(magnitude), magnitude.copy()
+    for step in (32, 16, 8, 4, 2, 1):
+        is_long = rest >= (np.uint64(1) << np.uint64(step))
+        length = np.where(is_long, length + np.uint64(step), length)
+        rest = np.where(is_long, rest >> np.uint64(step), rest)
+    drop = np.maximum(length, np.uint64(24)) - np.uint64(23)  # length is that of the number, less one
+    kept = round_bits(magnitude, drop, negative, mode).astype(np.float64)
+    exact = np.where(length < np.uint64(24), magnitude.astype(np.float64), np.ldexp(kept, drop.astype(np.int32)))
+    return np.where(negative, -exact, exact).astype(np.float32)
+
+
 def int_to_int(values: np.ndarray, saturate: bool, low: int, high: int) -> np.ndarray:
     """Integers to a type with limits ``low`` and ``high``, int64 values: the nearest limit, or the low bits."""
     wide = values.astype(np.int64)
@@ -237,9 +253,10 @@ def register_float_to_half(x: np.ndarray, active: np.ndarray, mode: int, saturat
 class Conversion(NamedTuple):
     """A pair of element types: what TCVT does with it when it is not told.
 
-    ``family`` names the function: ``widen``, ``narrow`` (float to float), ``whole`` (f32 to f32), ``to_int``,
-    ``from_int`` or ``int``. ``default_rounding`` is what CAST_NONE means, ``modes`` which modes an instruction has (one
-    it lacks is its default), ``saturates`` the default of the form without a SaturationMode.
+    ``family`` names the function: ``widen``, ``narrow`` (float to float), ``tiny`` (float to a float of 8 bits),
+    ``whole`` (f32 to f32), ``to_int``, ``from_int`` or ``int``. ``default_rounding`` is what CAST_NONE means,
+    ``modes`` which modes an instruction has (one it lacks is its default), ``saturates`` the default of the form
+    without a SaturationMode.
     """
 
     source: str
@@ -272,5 +289,23 @@ CONVERSIONS: tuple[Conversion, ...] = (
     Conversion("i16", "f16", "from_int", RINT, _NEAREST_AND_DIRECTED, True),
     Conversion("i8", "f16", "from_int", RINT, (), True),
     Conversion("u8", "f16", "from_int", RINT, (), True),
-)
-"""TCVT's pairs on both chips. Source: the switches and default overloads of TCvt.hpp (a2a3, a5)."""
+    Conversion("i32", "i64", "int", RINT, (), True),
+    Conversion("i64", "i32", "int", RINT, (), False),
+    Conversion("i64", "f32", "from_int", RINT, _NEAREST_AND_DIRECTED, True),
+    # A2/A3 alone
+    Conversion("i32", "f16", "from_int", RINT, (), True),
+    # A5 alone
+    Conversion("bf16", "f16", "narrow", RINT, _NEAREST_AND_DIRECTED, True),
+    *(
+        Conversion(source, target, "int", RINT, (), True)
+        for source, targets in (
+            ("i16", ("u8", "u32", "i32")), ("i32", ("u16", "u8")), ("u8", ("u16",)), ("i8", ("i16", "i32")),
+            ("u32", ("u8", "u16", "i16")),
+        )
+        for target in targets
+    ),
+    *(Conversion("f32", target, "tiny", RINT, (), True) for target in ("f8e4m3", "f8e5m2", "hif8")),
+    Conversion("f16", "hif8", "tiny", RINT, (), True),
+    *(Conversion(source, "f32", "widen", RINT, (), True) for source in ("f8e4m3", "f8e5m2", "hif8")),
+)  # fmt: skip
+"""TCVT's pairs, those of both chips first. Source: the switches and default overloads of TCvt.hpp (a2a3, a5)."""

@@ -17,7 +17,7 @@ from ascsim.isa.definition import A2A3, Choice, Definition, In, Out, Scratch, ti
 from ascsim.isa.rules import finding, in_space, refuse, row_major
 from ascsim.isa.semantics import convert
 from ascsim.isa.semantics.convert import CONVERSIONS, Conversion
-from ascsim.machine.dtypes import DTYPES, DType, f16, f32, i8, i16
+from ascsim.machine.dtypes import DTYPES, DType, bf16, f16, f32, i8, i16
 from ascsim.machine.operands import Region
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import Pipe, RoundMode, Space
@@ -127,8 +127,10 @@ def converted(bits: np.ndarray, pair: Conversion, mode: int, saturate: bool, by_
         return convert.round_to_integer(values, mode).astype(np.float32).view(np.uint32)
     if pair.family == "narrow":
         return _narrowed(values, target, mode, saturate)
+    if pair.family == "tiny":
+        return _tiny(values, target, saturate)
     if pair.family == "from_int":
-        exact = convert.int_to_f32(values, mode)
+        exact = (convert.wide_int_to_f32 if source.size == 8 else convert.int_to_f32)(values, mode)
         return exact.view(np.uint32) if target is f32 else _narrowed(exact, target, mode, saturate)
     limits = np.iinfo(target.numpy)
     low, high = int(limits.min), int(limits.max)
@@ -143,14 +145,24 @@ def converted(bits: np.ndarray, pair: Conversion, mode: int, saturate: bool, by_
 
 def _values(bits: np.ndarray, kind: DType) -> np.ndarray:
     """Elements as float32 or integers."""
-    if kind.is_narrow_float:
+    if kind in (f16, bf16):
         return convert.f16_bits_to_f32(bits) if kind is f16 else convert.bf16_bits_to_f32(bits)
-    return np.ascontiguousarray(bits).view(kind.numpy)
+    values = np.ascontiguousarray(bits).view(kind.numpy)
+    return values.astype(np.float32) if kind.is_narrow_float else values
 
 
 def _narrowed(values: np.ndarray, kind: DType, mode: int, saturate: bool) -> np.ndarray:
     to_bits = convert.f32_to_f16_bits if kind is f16 else convert.f32_to_bf16_bits
     return to_bits(values, mode, saturate)
+
+
+def _tiny(values: np.ndarray, kind: DType, saturate: bool) -> np.ndarray:
+    """float32 as an 8-bit float: to nearest, ties to even (hifloat8: away from zero), whatever the mode."""
+    if saturate:
+        codes = np.arange(256, dtype=np.uint8).view(kind.numpy).astype(np.float32)
+        largest = codes[np.isfinite(codes)].max()
+        values = np.where(np.isnan(values), np.float32(0), np.clip(values, -largest, largest))
+    return np.asarray(values.astype(kind.numpy)).view(np.uint8)
 
 
 # Rules
@@ -256,7 +268,7 @@ class TCvt:
         in_space(Space.UB, "dst", "src", "tmp"),
         refuse("L002", "the profile converts src's type to dst's (table of the manual)", _no_pair, breaks=_without_pair,
                mend="Convert by way of a third type."),
-        refuse("L012", "the pair has no 4-bit or 8-bit float and no 4-bit integer, and is not one of a single chip",
+        refuse("L012", "the pair has no 4-bit type",
                _not_done, breaks=_unfinished, mend="Convert by way of a third type."),
         refuse("L006", "rmode is a RoundMode, sat_mode a SaturationMode", _no_mode, breaks=_with_no_mode,
                mend="Use RoundMode::CAST_RINT and its kin, SaturationMode::ON or OFF."),
@@ -269,8 +281,10 @@ class TCvt:
     )  # fmt: skip
     values = "bits"
     notes = (
-        "Default without sat_mode: OFF for half to uint8, int8 and int16, float to int16 and int32 to int16, ON "
-        "for the others; on cpu always OFF.",
+        "Default without sat_mode: OFF for half to uint8, int8 and int16, float to int16, int64 to int32 and int32 to "
+        "int16, ON for the others; on cpu always OFF.",
+        "To 8-bit floats the A5 rounds to nearest in every mode: ties to even, to hifloat8 away from zero. A float8_e4m3 "
+        "without saturation has NaN in place of an infinity.",
         "A2/A3: without tmp sat_mode counts for those five pairs only, and the others saturate; with tmp it counts for "
         "all. To half and bfloat16 they always saturate: another bit of CTRL, which TCVT leaves alone, governs those.",
         "Without saturation, float and half to int16 and half to int8 go by way of int32, saturating there: on the A5 "
@@ -283,6 +297,7 @@ class TCvt:
         "A2/A3: bit 48 of CTRL is 0, so that float to half and bfloat16 saturate.",
         "A NaN that stays one keeps its sign and upper payload and becomes quiet; ODD of half rounds to the odd one.",
         "What tmp holds afterwards: zeros.",
+        "int32 to half, by way of dequantisation by 1 on the A2/A3: rounded to float, then to half.",
     )
     sources = (
         "pto-isa docs/isa/TCVT",
