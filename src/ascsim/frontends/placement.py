@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Refused, Severity
+from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Refused, Severity, Site
 from ascsim.machine.operands import Tile
 from ascsim.machine.words import Space
 from ascsim.profiles import Profile
@@ -29,8 +29,8 @@ class Placement:
         end = tile.address + tile.nbytes
         self.next_free[tile.space] = max(self.next_free.get(tile.space, 0), end)
 
-    def place(self, tile: Tile) -> Tile:
-        """The tile at the next free address.
+    def place(self, tile: Tile, site: Site | None = None) -> Tile:
+        """The tile at the next free address; ``site`` is where the kernel asks for it.
 
         Raises:
             Refused: the memory is full; the tiles are listed by size.
@@ -43,9 +43,10 @@ class Placement:
             ordered = sorted(self.placed, key=lambda t: -t.nbytes)
             listing = ", ".join(f"{t.name or 'tile'} {t.rows}x{t.cols} {t.dtype.name} {t.nbytes} B" for t in ordered)
             headline = f"tiles need {start + tile.nbytes} bytes of {tile.space.name}, which has {room}"
+            name = tile.name or "the tile"
+            left = f"{name} needs {tile.nbytes} bytes, and {max(room - start, 0)} are left"
             mend = "Make tiles smaller, or give addresses yourself to reuse memory."
-            raise Refused(
-                Diagnostic("A001", Severity.ERROR, headline, (Place("tile"),), (f"by size: {listing}",), mend)
-            )
+            place, notes = Place(name, site), (f"by size: {listing}", left)
+            raise Refused(Diagnostic("A001", Severity.ERROR, headline, (place,), notes, mend))
         self.next_free[tile.space] = start + tile.nbytes
         return tile.at(start)

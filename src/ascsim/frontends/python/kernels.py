@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ascsim import profiles
-from ascsim.diagnostics import Fault, Place, Refused, UserError
+from ascsim.diagnostics import Fault, Place, Refused, Site, UserError
 from ascsim.frontends.launch import Run, conclude, current_launch, launch, script
 from ascsim.frontends.values import GlobalArray
 from ascsim.isa import REGISTRY
@@ -106,7 +106,12 @@ def tile(
     made = Tile(
         dtype(kind), rows, cols, *(valid or (rows, cols)), NO_ADDRESS, space, blayout, slayout, fractal, pad, name
     )
-    return current_launch().placement.place(made) if at is None else made.at(at)
+    if at is not None:
+        return made.at(at)
+    frame = sys._getframe(1)
+    while frame.f_code is local.__code__ and frame.f_back is not None:
+        frame = frame.f_back
+    return current_launch().placement.place(made, Site(frame.f_code.co_filename, frame.f_lineno))
 
 
 def local(kind: str | DType, elements: int, *, at: int | None = None, name: str = "") -> Pointer:
