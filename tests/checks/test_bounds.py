@@ -189,6 +189,29 @@ def test_a_step_of_an_expansion_finds_its_tile_by_address() -> None:
     assert "the step vbitsort of TSORT32 did it" in found.notes
 
 
+def test_bytes_beyond_an_array_of_the_same_launch() -> None:
+    builder = Builder()
+    builder.note("local_array", space=1, start=0, size=100, name="before", launch=1, dtype="f32")
+    builder.note("local_array", space=1, start=128, size=256, name="x", launch=1, dtype="f32")
+    builder.note("local_array", space=1, start=0, size=4096, name="large", launch=2, dtype="f32")
+    builder.launch(1)
+    builder.op(V, "asc_storealign", [], [{"start": 0, "length": 128}], line=1)  # the end of its last block
+    builder.op(V, "asc_storealign", [], [{"start": 256, "length": 256}], line=2)
+    builder.op(V, "asc_storealign", [], [{"start": 96, "length": 64}], line=3)
+    builder.op(V, "asc_storealign", [], [{"start": 1024, "length": 256}], line=4)  # in no array
+    builder.end(1)
+    builder.launch(2)
+    builder.op(V, "asc_storealign", [], [{"start": 256, "length": 256}], line=2)
+    builder.end(2)
+    found = [d for d in builder.run("a5") if d.code == "B006"]
+    assert [d.headline for d in found] == [
+        "write of 128 bytes beyond the array x, which ends at UB 0x180: UB 0x180 to 0x1ff",
+        "write of 32 bytes beyond the array before, which ends at UB 0x64: UB 0x80 to 0x9f",
+    ]
+    assert found[0].notes == ("no other array is there",)
+    assert found[1].notes == ("32 bytes of them are in x",)
+
+
 def test_views_of_the_same_place_are_not_overrun() -> None:
     builder = Builder()
     part = builder.tile("part", 0x1000, 1, 64)

@@ -18,6 +18,7 @@ from ascsim.checks.spans import Intervals, common, extent, touched, within
 from ascsim.checks.sweep import FAR
 from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.machine.trace import Mode
+from ascsim.machine.words import Space
 
 CATALOGUE.add(
     "B001", Severity.ERROR, "Access outside a memory",
@@ -56,6 +57,14 @@ CATALOGUE.add(
     "Give the first tile the columns or rows that the instruction writes, or move the other.",
 )  # fmt: skip
 
+CATALOGUE.add(
+    "B006", Severity.WARNING, "Bytes written beyond an on-chip array",
+    "An instruction that writes into an array declared on chip (`__ubuf__ T x[N]`) wrote bytes beyond its end. They may "
+    "belong to another array, now or after the next change of the kernel. A vector register is 256 bytes, and a store "
+    "writes all of it but for the lanes that its mask leaves out.\n\n"
+    "Mask the last store (asc_update_mask), or declare the array as large as what is written: whole registers.",
+)  # fmt: skip
+
 
 def check(context: Context) -> Iterator[Found]:
     """Findings of bytes outside memories and allocations, and of misaligned operands."""
@@ -67,6 +76,8 @@ def check(context: Context) -> Iterator[Found]:
     yield from _each(context, np.array(outside, np.int64), lambda n: _outside(context, tiles, n))
     yield from _each(context, suspects.misaligned, lambda n: _misaligned(context, tiles, n))
     yield from _each(context, suspects.beyond_tile, lambda n: _beyond_tile(context, tiles, n))
+    arrays = _Arrays(context)
+    yield from _each(context, arrays.overrun, lambda n: arrays.tell(context, tiles, n))
     allocations = _Allocations(context)
     strangers = allocations.strangers(suspects.gm)
     yield from _each(context, strangers, lambda n: _stranger(context, allocations, tiles, n))
@@ -200,6 +211,76 @@ def _beyond_tile(context: Context, tiles: Tiles, number: int) -> Found | None:
                 f"Leave {plural(over[-1][1] - end, 'byte')} more between the two.", key=_key(context, number),
             )  # fmt: skip
     return None
+
+
+# Arrays of C++ kernels
+
+
+class _Array(NamedTuple):
+    space: int
+    start: int
+    end: int
+    name: str
+
+
+class _Arrays:
+    """The on-chip arrays of each launch, and the writes that begin in one and end behind it.
+
+    Transfers write whole blocks of 32 bytes: up to there an array's end is rounded.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._of_launch: dict[int, list[_Array]] = {}
+        for note in context.trace.noted("local_array"):
+            array = _Array(note["space"], note["start"], note["start"] + note["size"], note["name"])
+            self._of_launch.setdefault(note["launch"], []).append(array)
+        self.overrun = self._overrun(context) if self._of_launch else np.zeros(0, np.int64)
+
+    def _overrun(self, context: Context) -> np.ndarray:
+        trace = context.trace
+        numbers = np.flatnonzero((trace.accesses["mode"] == Mode.WRITE) & (trace.accesses["space"] != Space.GM))
+        _, high = extent(trace.accesses[numbers], trace.shapes)
+        start, space = trace.accesses["start"][numbers], trace.accesses["space"][numbers]
+        launches = self._launches(context, numbers)
+        over = np.zeros(len(numbers), bool)
+        for launch, arrays in self._of_launch.items():
+            for array in arrays:
+                inside = (launches == launch) & (space == array.space) & (start >= array.start) & (start < array.end)
+                over |= inside & (high > _rounded(array.end))
+        farthest_first = np.argsort(-high[over], kind="stable")  # of one line's writes the worst is told
+        return numbers[over][farthest_first]
+
+    def _launches(self, context: Context, numbers: np.ndarray) -> np.ndarray:
+        """The number of the launch of each access."""
+        cores = context.cores_of(context.trace.rows_of(numbers))
+        begins = context.visit.rows(context.visit.starts[:-1])
+        return context.trace.rows["arg"][begins][cores]
+
+    def tell(self, context: Context, tiles: Tiles, number: int) -> Found | None:
+        """The finding of one such write."""
+        access = context.trace.accesses[number]
+        launch = int(self._launches(context, np.array([number]))[0])
+        arrays = [a for a in self._of_launch.get(launch, []) if a.space == access["space"]]
+        own = next(a for a in arrays if a.start <= access["start"] < a.end)
+        over = within(touched(context.trace, number), _rounded(own.end), FAR)
+        if not over:
+            return None
+        name = space_name(own.space)
+        told = [
+            f"{plural(_size(common(over, [(a.start, a.end)])), 'byte')} of them are in {a.name}"
+            for a in arrays if common(over, [(a.start, a.end)])
+        ] or ["no other array is there"]  # fmt: skip
+        rows, whats = _place(context, tiles, number)
+        headline = (
+            f"write of {plural(_size(over), 'byte')} beyond the array {own.name}, "
+            f"which ends at {name} {own.end:#x}: {name} {over[0][0]:#x} to {over[-1][1] - 1:#x}"
+        )
+        mend = f"Mask the store, or make {own.name} {plural(over[-1][1] - own.end, 'byte')} longer."
+        return Found("B006", Severity.WARNING, headline, rows, whats, tuple(told), mend, key=_key(context, number))
+
+
+def _rounded(end: int) -> int:
+    return -(-end // 32) * 32
 
 
 # GM
