@@ -124,6 +124,23 @@ struct MrgSortExecutedNumList {
     uint16_t mrgSortList0, mrgSortList1, mrgSortList2, mrgSortList3;
 };
 
+// Of how many elements a pattern picks one, and where the row is that it picks for row `i` of the result.
+template <MaskPattern pattern>
+constexpr int GetTimesByMask()
+{
+    if (pattern == MaskPattern::P1111) return 1;
+    return pattern == MaskPattern::P0101 || pattern == MaskPattern::P1010 ? 2 : 4;
+}
+template <MaskPattern pattern, uint16_t RowStride>
+constexpr int GetStrideByMask(int i)
+{
+    constexpr int first = pattern == MaskPattern::P1010 || pattern == MaskPattern::P0010 ? 1
+                          : pattern == MaskPattern::P0100                                ? 2
+                          : pattern == MaskPattern::P1000                                ? 3
+                                                                                         : 0;
+    return (GetTimesByMask<pattern>() * i + first) * RowStride;
+}
+
 // The columns of tmp that a merge of these tiles needs.
 template <typename... Sources>
 constexpr uint32_t GETMRGSORTTMPSIZE()
