@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ascsim.isa import REGISTRY, compile
+from ascsim.isa import compile
 from ascsim.isa.definition import BoundRegisterInstruction, RegisterInstruction, Sort
 from ascsim.machine.dtypes import DTYPES
 from registers import buffers, register_instructions
@@ -32,11 +32,13 @@ SAMPLE = (
     ("vcadd", "f16"), ("vcpadd", "f32"), ("movp_b16", ""),
     ("vdiv", "f32"), ("vdiv", "i16"), ("vexp", "f16"), ("vln", "f32"), ("vmadd", "f16"), ("vaxpy", "f32"), ("vmull", "i32"),
     ("vsubcs", "u32"), ("vprelu", "f16"), ("vexpdif_v2", "f32"), ("vmulscvt", "f16"),
+    ("vcvt_f32_i64_rd_sat", "i64"), ("vcvt_f16_i4x2_rna_v2", "i4x2"), ("vcvt_i4x2_bf16_v3", "bf16"), ("vtrc_ceil", "bf16"),
+    ("vcvt_i32_u8_sat_v4", "u8"), ("vcvt_f32_f8e4m3_rn_v2", "f8e4m3"), ("vcvt_hif8_f16", "f16"), ("vcvt_i64_f32_rz", "f32"),
 )  # fmt: skip
 
 
 def bound_of(name: str, first: str = "") -> BoundRegisterInstruction:
-    definition: Any = REGISTRY.by_name[name][0]
+    definition: Any = next(d for d in register_instructions() if d.name == name)
     variant = next(v for v in definition.variants if not first or next(iter(v.values())) is DTYPES[first])
     return definition.bind(**variant)
 
@@ -142,9 +144,11 @@ def test_a_merging_instruction_keeps_inactive_lanes() -> None:
 LOAD = """
 import sys
 from ascsim.isa import REGISTRY, compile
+from ascsim.isa.definition import RegisterInstruction
 from ascsim.machine.dtypes import DTYPES
 for name, types in (("vintlv", {"T": "u16"}), ("vcmp_lt", {"T": "f32"}), ("pset_b8", {})):
-    bound = REGISTRY.by_name[name][0].bind(**{k: DTYPES[v] for k, v in types.items()})
+    found = next(d for d in REGISTRY.by_name[name] if isinstance(d, RegisterInstruction))
+    bound = found.bind(**{k: DTYPES[v] for k, v in types.items()})
     assert compile.native_pointer(bound)
 print("compiled" if "numba" in sys.modules else "loaded")
 """

@@ -117,6 +117,24 @@ def test_types_are_those_numpy_gives() -> None:
     assert_same(lambda a: a.astype(np.float32) * np.float32(0.1), [eight])
 
 
+def test_running_sums_counts_and_lanes_by_number() -> None:
+    lanes, numbers = lanes_of("u16", 3), np.random.default_rng(4).permutation(128)
+    table = np.arange(1000, 1256, dtype=np.float32)
+
+    def scattered(x: np.ndarray, where: np.ndarray) -> tuple[np.ndarray, ...]:
+        made = np.zeros_like(x)
+        made[where] = x + np.uint16(1)
+        made[:4] = x[4:8]
+        made[-1] = x[0]
+        return made, x[where], x[np.arange(128) // 2]
+
+    assert_same(scattered, [lanes, numbers])
+    assert_same(lambda x: np.cumsum((x > 9).astype(np.int64)), [lanes])
+    assert_same(lambda x: np.bincount(x.astype(np.int64) % 32, None, 40), [lanes])
+    assert_same(lambda x: np.take_along_axis(table, x, 0), [lanes_of("u8", 5)])
+    assert_same(lambda x: np.cumsum(x)[-1] - np.cumsum(x), [numbers])
+
+
 def assert_refused(function: Any) -> None:
     program = Program()
     with pytest.raises(NotRecorded):

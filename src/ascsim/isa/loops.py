@@ -6,9 +6,9 @@ A :class:`Program` runs the array function once on stand-ins that note what is d
 the types that NumPy itself says the operation has, so integers wrap and floats round as they do in NumPy.
 
 What can be recorded: ufuncs, ``np.where``, ``astype``, ``view`` to a type of the same size, ``x_like`` constructors,
-slices, ``np.argmax``, ``np.cumsum``, ``np.bincount``, and elements, read or set, one or many. Sizes are known and data
-are not: a function that branches on data cannot be recorded. Constant arrays are tables, so ``np.arange(lanes)`` is the
-lane's number.
+slices, ``np.argmax``, ``np.cumsum``, ``np.bincount``, ``np.take_along_axis`` of a constant table, and elements, read or
+set, one or many. Sizes are known and data are not: a function that branches on data cannot be recorded. Constant arrays
+are tables, so ``np.arange(lanes)`` is the lane's number.
 """
 
 from __future__ import annotations
@@ -163,10 +163,17 @@ class Program:
         """One lane, at a constant place or one that was worked out; or one for each of many places."""
         if not values.made.lanes:
             return values
-        where = f"<{index.made.name}>" if isinstance(index, Lanes) else str(int(index) % values.size)
-        return self._add(
-            values.made.at(where), values.dtype, index.size if isinstance(index, Lanes) else 1, values.made
-        )
+        if isinstance(index, Lanes):
+            where, lanes = f"<{index.made.name}>", index.size
+        elif np.ndim(index):
+            where, lanes = f"{self._name(index)}[i]", index.size
+        else:
+            where, lanes = str(int(index) % values.size), 1
+        return self._add(values.made.at(where), values.dtype, lanes, values.made)
+
+    def take(self, table: np.ndarray, index: Lanes, axis: int) -> Lanes:
+        """``np.take_along_axis`` from a constant table."""
+        return self._add(f"{self._name(table)}[<{index.made.name}>]", table.dtype, index.size)
 
     def slice(self, values: Lanes, index: slice) -> Lanes:
         """Lanes at even distances."""
@@ -307,7 +314,7 @@ class Lanes(np.lib.mixins.NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Lanes:
         if isinstance(index, slice):
             return self.program.slice(self, index)
-        if isinstance(index, int | np.integer) or (isinstance(index, Lanes) and index.dtype.kind in "iu"):
+        if isinstance(index, int | np.integer) or (isinstance(index, Lanes | np.ndarray) and index.dtype.kind in "iu"):
             return self.program.element(self, index)
         raise NotRecorded("the function picks lanes in a way that is not known")
 
@@ -347,6 +354,7 @@ _FUNCTIONS: dict[Any, Callable[..., Lanes]] = {
     np.argmax: Program.argmax,
     np.bincount: Program.bincount,
     np.cumsum: Program.cumsum,
+    np.take_along_axis: Program.take,
     np.zeros_like: lambda program, like: program.fill(0, like.dtype, like.size),
     np.ones_like: lambda program, like: program.fill(1, like.dtype, like.size),
     np.full_like: lambda program, like, value: program.fill(value, like.dtype, like.size),

@@ -80,15 +80,44 @@ def f32_to_f16_bits(x: np.ndarray, mode: int, saturate: bool) -> np.ndarray:
     Out of range is what rounds to more than 65504 when the exponent has no limit, in every mode (rounding_mode.md says
     infinity without a word on directed modes). Assumed: a NaN keeps its sign and upper payload and becomes quiet.
     """
+    return _narrowed(x, mode, saturate, 10, -14, 0x7BFF, 16).astype(np.uint16)
+
+
+def f32_to_e4m3_bits(x: np.ndarray, mode: int, saturate: bool) -> np.ndarray:
+    """float32 to fp8 e4m3fn (uint8), which has no infinity: out of range is NaN, or saturating 448 (Cast.md)."""
+    return _narrowed(x, mode, saturate, 3, -6, 0x7E, 8).astype(np.uint8)
+
+
+def f32_to_e5m2_bits(x: np.ndarray, mode: int, saturate: bool) -> np.ndarray:
+    """float32 to fp8 e5m2 (uint8); out of range and NaN as in :func:`f32_to_f16_bits`."""
+    return _narrowed(x, mode, saturate, 2, -14, 0x7B, 8).astype(np.uint8)
+
+
+def f32_to_e2m1_bits(x: np.ndarray, mode: int) -> np.ndarray:
+    """float32 to fp4 e2m1 (uint8, 4 bits): saturates at 6; a NaN gives 0 (Cast.md)."""
+    return _narrowed(x, mode, True, 1, 0, 0x7, 4).astype(np.uint8)
+
+
+def f32_to_e1m2_bits(x: np.ndarray, mode: int) -> np.ndarray:
+    """float32 to fp4 e1m2 (uint8, 4 bits): saturates at 1.75; a NaN gives 0 (Cast.md)."""
+    return _narrowed(x, mode, True, 2, 0, 0x7, 4).astype(np.uint8)
+
+
+def _narrowed(
+    x: np.ndarray, mode: int, saturate: bool, mantissa: int, low: int, largest: int, width: int
+) -> np.ndarray:
+    """float32 to a type of ``width`` bits with ``mantissa`` bits, whose smallest normal number is 2**``low``; uint32."""
     bits = x.view(np.uint32)
     magnitude = bits & _MAGNITUDE
     exponent = magnitude >> np.uint32(23)
     significand = (magnitude & _FRACTION) | (np.minimum(exponent, np.uint32(1)) << np.uint32(23))
-    # Below 2**-14 (exponent 113) f16 is subnormal: the significand moves right by as much as the exponent lacks.
-    normal = np.maximum(exponent, np.uint32(113))
-    drop = np.uint32(126) - np.maximum(np.minimum(exponent, np.uint32(113)), np.uint32(100))
-    rounded = round_bits(significand, drop, bits >= _SIGN, mode) + ((normal - np.uint32(113)) << np.uint32(10))
-    return _limited(rounded, bits, np.uint32(0x7BFF), np.uint32(13), saturate)
+    # Below 2**low the type is subnormal: the significand moves right by as much as the exponent lacks.
+    least = np.uint32(127 + low)
+    drop = np.uint32(23 - mantissa)
+    lacking = least - np.maximum(np.minimum(exponent, least), least - np.uint32(26) + drop)
+    rounded = round_bits(significand, drop + lacking, bits >= _SIGN, mode)
+    rounded = rounded + ((np.maximum(exponent, least) - least) << np.uint32(mantissa))
+    return _limited(rounded, bits, np.uint32(largest), drop, np.uint32(32 - width), saturate)
 
 
 def f32_to_bf16_bits(x: np.ndarray, mode: int, saturate: bool) -> np.ndarray:
@@ -96,22 +125,80 @@ def f32_to_bf16_bits(x: np.ndarray, mode: int, saturate: bool) -> np.ndarray:
     bits = x.view(np.uint32)
     magnitude = bits & _MAGNITUDE
     rounded = round_bits(magnitude, np.full_like(magnitude, 16), bits >= _SIGN, mode)
-    return _limited(rounded, bits, np.uint32(0x7F7F), np.uint32(16), saturate)
+    limited = _limited(rounded, bits, np.uint32(0x7F7F), np.uint32(16), np.uint32(16), saturate)
+    return limited.astype(np.uint16)
 
 
-def _limited(rounded: np.ndarray, bits: np.ndarray, largest: np.uint32, drop: np.uint32, saturate: bool) -> np.ndarray:
-    """Rounded magnitudes as uint16 with overflow, NaN and sign put right.
+def _limited(
+    rounded: np.ndarray, bits: np.ndarray, largest: np.uint32, drop: np.uint32, sign_drop: np.uint32, saturate: bool
+) -> np.ndarray:
+    """Rounded magnitudes with overflow, NaN and sign put right, as uint32.
 
     ``bits`` is the float32, ``largest`` the largest finite magnitude (the next is infinity), ``drop`` how far a
-    float32's payload moves.
+    float32's payload moves, ``sign_drop`` its sign.
     """
     nan = (bits & _MAGNITUDE) > _INFINITY
-    sign = (bits & _SIGN) >> np.uint32(16)
+    sign = (bits & _SIGN) >> sign_drop
     if saturate:
-        return np.where(nan, np.uint32(0), np.minimum(rounded, largest) | sign).astype(np.uint16)
+        return np.where(nan, np.uint32(0), np.minimum(rounded, largest) | sign)
     magnitude = np.where(rounded > largest, np.uint32(largest + 1), rounded)
     quiet = np.uint32(largest + 1) | (((bits | _QUIET_BIT) & _FRACTION) >> drop)
-    return (np.where(nan, quiet, magnitude) | sign).astype(np.uint16)
+    return np.where(nan, quiet, magnitude) | sign
+
+
+_HIF8_NAN, _HIF8_INFINITY, _HIF8_LARGEST = 0x80, 0x6F, 0x6E
+
+
+def _hif8_codes() -> np.ndarray:
+    """The code of each positive number: at ``8 * (exponent + 23) + the upper 3 bits of the mantissa``, exponents to 16.
+
+    The larger an exponent, the more of the seven bits it takes: 3 are left of the mantissa up to 3 or -3, 2 up to 7, 1
+    up to 15; below 2**-15 there are powers of two down to 2**-22 alone. Source: arXiv 2409.16626.
+    """
+    codes = np.zeros((40, 8), np.uint8)
+    codes[0] = 1  # at least half of 2**-22
+    for exponent in range(-22, 16):
+        size = abs(exponent)
+        negative = int(exponent < 0)
+        for mantissa in range(8):
+            if exponent < -15:
+                code = exponent + 23
+            elif size == 0:
+                code = 0b0001000 | mantissa
+            else:
+                kept = 3 if size < 4 else 2 if size < 8 else 1
+                dot = {1: 0b0010000, 2: 0b0100000, 3: 0b1000000, 4: 0b1100000}[size.bit_length()]
+                rest = size - (1 << (size.bit_length() - 1))
+                sign_at = {1: 3, 2: 4, 3: 4, 4: 4}[size.bit_length()]
+                code = dot | negative << sign_at | rest << kept | mantissa >> (3 - kept)
+            codes[exponent + 23, mantissa] = code
+    codes[39] = _HIF8_INFINITY
+    return codes.reshape(-1)
+
+
+HIF8_CODES = _hif8_codes()
+
+
+def f32_to_hif8_bits(x: np.ndarray, saturate: bool) -> np.ndarray:
+    """float32 to hifloat8 (uint8), to nearest with ties away from zero.
+
+    Out of range is infinity, a NaN a NaN; saturating 32768 and 0. There is no -0. Source of the format: arXiv
+    2409.16626; the Ascend C pages leave its border values empty.
+    """
+    bits = x.view(np.uint32)
+    magnitude = bits & _MAGNITUDE
+    exponent = (magnitude >> np.uint32(23)).astype(np.int32) - np.int32(127)
+    size = np.abs(exponent)
+    kept = np.where(size < 4, 3, np.where(size < 8, 2, np.where(exponent < -15, 0, 1)))
+    drop = (23 - kept).astype(np.uint32)
+    rounded = ((magnitude + (np.uint32(1) << (drop - np.uint32(1)))) >> drop) << drop
+    place = (rounded >> np.uint32(20)).astype(np.int64) - 8 * (127 - 23)
+    code = np.take_along_axis(HIF8_CODES, np.minimum(np.maximum(place, 0), 319), 0)
+    code = np.where(exponent < -23, np.uint8(0), code)
+    infinite = np.uint8(_HIF8_LARGEST if saturate else _HIF8_INFINITY)
+    code = np.where((code == np.uint8(_HIF8_INFINITY)) | (magnitude >= _INFINITY), infinite, code)
+    signed = code | np.where((bits >= _SIGN) & (code != 0), np.uint8(0x80), np.uint8(0))
+    return np.where(magnitude > _INFINITY, np.uint8(0 if saturate else _HIF8_NAN), signed)
 
 
 def narrow_f16(x: np.ndarray) -> np.ndarray:
@@ -182,7 +269,23 @@ def float_to_int_by_way_of_i32(x: np.ndarray, mode: int, low: int, high: int) ->
 
 def int_to_f32(values: np.ndarray, mode: int) -> np.ndarray:
     """Integers of at most 32 bits to float32; only 32-bit ones need the rounding mode. NONE is RINT."""
-    bits = values.astype(np.float64).view(np.uint64)
+    return f64_to_f32(values.astype(np.float64), mode)
+
+
+def int64_to_f32(values: np.ndarray, mode: int) -> np.ndarray:
+    """64-bit integers to float32."""
+    negative = values < 0
+    magnitude = np.where(negative, -values, values).view(np.uint64)
+    # The low bits only say whether there are any: float64 holds what is left exactly.
+    low = np.where((magnitude & np.uint64(2047)) != 0, np.uint64(1), np.uint64(0))
+    short = ((magnitude >> np.uint64(11)) | low).astype(np.float64) * 2048.0
+    exact = np.where(magnitude < np.uint64(1 << 53), magnitude.astype(np.float64), short)
+    return f64_to_f32(np.where(negative, -exact, exact), mode)
+
+
+def f64_to_f32(x: np.ndarray, mode: int) -> np.ndarray:
+    """float64 to float32, of zeros and numbers that are normal in both. NONE is RINT."""
+    bits = x.view(np.uint64)
     negative = bits >= np.uint64(1 << 63)
     magnitude = bits & np.uint64((1 << 63) - 1)
     rounded = round_bits(magnitude, np.full_like(magnitude, 29), negative, mode)
