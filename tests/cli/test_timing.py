@@ -94,6 +94,9 @@ def test_several_launches_have_files_of_their_own(tmp_path: Path) -> None:
     )
     invoke(timing.command, str(script), "--trace", str(tmp_path / "t.json"))
     assert (tmp_path / "t.json").exists() and (tmp_path / "t-2.json").exists()
+    assert {path.name for path in tmp_path.glob("*_code_exe*")} == {
+        "core0.veccore0_code_exe.csv", "core0.veccore0_code_exe_2.csv", "core0.veccore1_code_exe_2.csv",
+    }  # fmt: skip
     first, second = json.loads(invoke(timing.command, str(script), "--json", "--blocks", "3"))["runs"]
     assert first["cores"] == second["cores"] == 3
 

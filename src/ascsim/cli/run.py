@@ -247,6 +247,7 @@ def _run_on_each(file: Path, options: dict[str, Any]) -> int:
     runs: list[Run] = []
     for name in dict.fromkeys(names):
         own = {**options, "arch": name, "keep_results": True}
+        own["trace_files"] = [path.with_name(f"{name}-{path.name}") for path in options["trace_files"]]
         if options["trace_dir"]:
             own["trace_dir"] = options["trace_dir"] / name
         if not options["as_json"]:

@@ -60,10 +60,13 @@ def command(file: Path, **options: Any) -> int:
 
 def _timed(run: Run, number: int, options: dict[str, Any]) -> dict[str, Any]:
     """Report one run; returns it as plain data."""
+    from ascsim.cli.progress import shown
     from ascsim.machine.words import Pipe
+    from ascsim.progress import stage
     from ascsim.report import time
 
-    report = run.time([Pipe[name.upper()] for name in options["infinite"]])
+    with shown(not options["as_json"]), stage("scheduling"):
+        report = run.time([Pipe[name.upper()] for name in options["infinite"]])
     console = _console(options)
     if not options["as_json"]:
         if number:
@@ -101,7 +104,7 @@ def pictures(console: Console, run: Run, schedule: Schedule, number: int, option
         path = asked.with_name(f"{name.removesuffix(ending)}{f'-{number + 1}' if number else ''}{ending}")
         try:
             if ending == ".json":
-                insight.write(path, schedule, run.sites)
+                insight.write(path, schedule, run.sites, f"_{number + 1}" if number else "")
             else:
                 perfetto.write(path, schedule, run.sites)
         except OSError as problem:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,10 @@ def core_name(core: CoreRun) -> str:
     return f"core{core.block}.cubecore0"
 
 
-def write(path: Path, schedule: Schedule, sites: Sites) -> list[Path]:
+def write(path: Path, schedule: Schedule, sites: Sites, suffix: str = "") -> list[Path]:
     """Write the timeline, and the tables of every core beside it; returns the files.
+
+    ``suffix`` tells the tables of one run from those of others in the directory (``core0.veccore0_code_exe_2.csv``).
 
     Raises:
         OSError: a file cannot be written.
@@ -53,7 +56,7 @@ def write(path: Path, schedule: Schedule, sites: Sites) -> list[Path]:
         for number, event in enumerate(events(schedule, sites)):
             file.write((",\n" if number else "") + json.dumps(event))
         file.write("\n]}\n")
-    return [path, *_write_tables(path.parent, schedule, sites)]
+    return [path, *_write_tables(path.parent, schedule, sites, suffix)]
 
 
 def events(schedule: Schedule, sites: Sites) -> Iterator[dict[str, Any]]:
@@ -67,12 +70,12 @@ def events(schedule: Schedule, sites: Sites) -> Iterator[dict[str, Any]]:
     for name, lane, order in sorted(lanes, key=lambda entry: (names.index(entry[0]), entry[2])):
         yield _meta("thread_sort_index", name, lane, order)
     read = Reader(schedule, sites)
-    for row in work.tolist():
-        start, end = int(schedule.start[row]), int(schedule.end[row])
-        lane = LANES[TRACKS[int(schedule.track[row])]][0]
+    columns = (work, schedule.start[work], schedule.end[work], schedule.track[work], schedule.core[work])
+    for row, start, end, track, core in zip(*(column.tolist() for column in columns), strict=True):
+        lane = LANES[TRACKS[track]][0]
         yield {
             "name": read.name(row), "ph": "X", "ts": read.time(start), "dur": read.time(end - start),
-            "pid": names[int(schedule.core[row])], "tid": lane, **_colour(lane), "args": read.arguments(row),
+            "pid": names[core], "tid": lane, **_colour(lane), "args": read.arguments(row),
         }  # fmt: skip
     for row in flags.tolist():
         yield from _flag(schedule, read, row, names[int(schedule.core[row])])
@@ -111,61 +114,60 @@ def _flag(schedule: Schedule, read: Reader, row: int, process: str) -> Iterator[
 
 
 class Reader:
-    """Names, times and details of rows, for trace files."""
+    """Names, times and details of rows, for trace files. Columns are lists: rows are read one by one."""
 
     def __init__(self, schedule: Schedule, sites: Sites) -> None:
-        self.schedule = schedule
-        self.trace = schedule.trace
-        self._sites = sites
-        self._mhz = schedule.costs.mhz
+        rows, roots = schedule.trace.rows, schedule.roots
+        self._titles = schedule.trace.titles
+        self._sites = cache(sites)
+        self._cycles = schedule.costs.mhz.denominator, schedule.costs.mhz.numerator
+        self._kind, self._mnemonic = schedule.trace.kind.tolist(), rows["mnemonic"].tolist()
+        self._root, self._dtype = roots.tolist(), rows["dtype"].tolist()
+        self._site, self._site_flags = rows["site"][roots].tolist(), rows["flags"][roots].tolist()
+        self._pipes, self._arg = (rows["pipe"].tolist(), rows["pipe2"].tolist()), rows["arg"].tolist()
+        self._bytes = schedule.work.bytes.tolist()
 
     def time(self, cycles: int) -> float:
         """Cycles in microseconds."""
-        return round(float(cycles / self._mhz), 6)
+        return round(cycles * self._cycles[0] / self._cycles[1], 6)
 
     def name(self, row: int) -> str:
         """The row's instruction."""
-        if self.trace.kind[row] == Kind.VF_BEGIN:
+        if self._kind[row] == Kind.VF_BEGIN:
             return "vector function"
-        return self.trace.titles.get(int(self.trace.rows["mnemonic"][row]), "")
+        return self._titles.get(self._mnemonic[row], "")
 
     def code(self, row: int) -> str:
         """``file:line`` of a row, or nothing."""
-        record = self.trace.rows[self.trace.root(row)]
-        site = self._sites(int(record["site"]), int(record["flags"])) if record["site"] else None
+        site = self._sites(self._site[row], self._site_flags[row]) if self._site[row] else None
         return f"{site.path}:{site.line}" if site is not None and site.line else ""
 
     def address(self, row: int) -> str:
         """The program counter of a row; of a kernel that has none, the number of its source line."""
-        return f"{int(self.trace.rows['site'][self.trace.root(row)]):#x}"
+        return f"{self._site[row]:#x}"
 
     def detail(self, row: int) -> str:
         """What the row does, beyond its name."""
-        record = self.trace.rows[row]
-        if record["kind"] in (Kind.SET_FLAG, Kind.WAIT_FLAG):
-            ends = (
-                (record["pipe"], record["pipe2"])
-                if record["kind"] == Kind.SET_FLAG
-                else (record["pipe2"], record["pipe"])
-            )
-            source, target = (TRACKS[int(pipe)] for pipe in ends)
-            return f"from PIPE_{source} to PIPE_{target}, EVENT_ID{int(record['arg'])}"
-        parts = [BY_CODE[int(record["dtype"])].name] if int(record["dtype"]) in BY_CODE else []
-        root = self.trace.root(row)
+        if self._kind[row] in (Kind.SET_FLAG, Kind.WAIT_FLAG):
+            here, there = (TRACKS[pipes[row]] for pipes in self._pipes)
+            source, target = (here, there) if self._kind[row] == Kind.SET_FLAG else (there, here)
+            return f"from PIPE_{source} to PIPE_{target}, EVENT_ID{self._arg[row]}"
+        parts = [BY_CODE[self._dtype[row]].name] if self._dtype[row] in BY_CODE else []
+        root = self._root[row]
         return ", ".join([*parts, *([f"step of {self.name(root)}"] if root != row else [])])
 
     def arguments(self, row: int) -> dict[str, Any]:
         """The ``args`` of a row's event."""
         return {
             "pc_addr": self.address(row), "code": self.code(row), "detail": self.detail(row),
-            "process_bytes": int(self.schedule.work.bytes[row]),
+            "process_bytes": self._bytes[row],
         }  # fmt: skip
 
 
 # Tables
 
 
-def _write_tables(directory: Path, schedule: Schedule, sites: Sites) -> list[Path]:
+def _write_tables(directory: Path, schedule: Schedule, sites: Sites, suffix: str) -> list[Path]:
     read = Reader(schedule, sites)
     written = []
     for name in dict.fromkeys(core_name(core) for core in schedule.cores):
@@ -173,9 +175,9 @@ def _write_tables(directory: Path, schedule: Schedule, sites: Sites) -> list[Pat
         rows = np.flatnonzero(schedule.is_work & np.isin(schedule.core, members))
         by_instruction: dict[tuple[str, str, str], list[Any]] = {}
         by_line: dict[str, list[int]] = {}
-        for row in rows.tolist():
-            cycles = int(schedule.end[row] - schedule.start[row])
-            lane = LANES[TRACKS[int(schedule.track[row])]][0]
+        columns = (rows, schedule.end[rows] - schedule.start[rows], schedule.track[rows])
+        for row, cycles, track in zip(*(column.tolist() for column in columns), strict=True):
+            lane = LANES[TRACKS[track]][0]
             key = (read.name(row), read.address(row), lane)
             counted = by_instruction.setdefault(key, [0, 0, read.detail(row)])
             counted[0] += 1
@@ -184,13 +186,13 @@ def _write_tables(directory: Path, schedule: Schedule, sites: Sites) -> list[Pat
                 line = by_line.setdefault(read.code(row), [0, 0])
                 line[0] += 1
                 line[1] += cycles
-        instructions = directory / f"{name}_instr_exe.csv"
+        instructions = directory / f"{name}_instr_exe{suffix}.csv"
         with instructions.open("w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
             table.writerow(["instr", "addr", "pipe", "call_count", "cycles", "running_time(us)", "detail"])
             for (instr, addr, pipe), (calls, cycles, detail) in by_instruction.items():
                 table.writerow([instr, addr, pipe, calls, cycles, read.time(cycles), detail])
-        lines = directory / f"{name}_code_exe.csv"
+        lines = directory / f"{name}_code_exe{suffix}.csv"
         with lines.open("w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
             table.writerow(["code", "call_count", "cycles", "running_time(us)"])

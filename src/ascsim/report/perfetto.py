@@ -58,28 +58,22 @@ def events(schedule: Schedule, sites: Sites) -> Iterator[dict[str, Any]]:
         yield _meta("thread_name", number, lane, {"name": name})
         yield _meta("thread_sort_index", number, lane, {"sort_index": lane % (_FLAGS * _SPLITS) * 2 + (pipe >= _FLAGS)})
     read = Reader(schedule, sites)
-    columns = zip(*(column.tolist() for column in (rows, pid, thread, start, end)), strict=True)
-    for row, number, lane, begin, finish in columns:
+    first, length = schedule.start[rows], (schedule.end - schedule.start)[rows]
+    other = np.where(is_flag[rows], schedule.partner[rows], -1)
+    is_set = kind[rows] == Kind.SET_FLAG
+    columns = (rows, pid, thread, start, end, first, length, is_flag[rows], is_set, other)
+    for row, number, lane, begin, finish, cycle, cycles, flag, sets, paired in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
         where = {"pid": number, "tid": lane}
-        arguments = read.arguments(row) | {
-            "cycle": int(schedule.start[row]),
-            "cycles": int(schedule.end[row] - schedule.start[row]),
-        }
-        title = read.name(row) + (f" {read.detail(row)}" if is_flag[row] else "")
         yield {
-            "name": title,
-            "cat": "instruction",
-            "ph": "X",
-            "ts": begin / 1000,
-            "dur": (finish - begin) / 1000,
-            **where,
-            "args": arguments,
-        }
-        other = int(schedule.partner[row]) if is_flag[row] else -1
-        if other >= 0:
-            is_set = kind[row] == Kind.SET_FLAG
-            arrow = {"name": "flag", "cat": "flag", "id": row if is_set else other, "ts": begin / 1000, **where}
-            yield {**arrow, "ph": "s"} if is_set else {**arrow, "ph": "f", "bp": "e"}
+            "name": f"{read.name(row)} {read.detail(row)}" if flag else read.name(row), "cat": "instruction", "ph": "X",
+            "ts": begin / 1000, "dur": (finish - begin) / 1000, **where,
+            "args": read.arguments(row) | {"cycle": cycle, "cycles": cycles},
+        }  # fmt: skip
+        if paired >= 0:
+            arrow = {"name": "flag", "cat": "flag", "id": row if sets else paired, "ts": begin / 1000, **where}
+            yield {**arrow, "ph": "s"} if sets else {**arrow, "ph": "f", "bp": "e"}
 
 
 def _meta(what: str, process: int, thread: int, arguments: dict[str, Any]) -> dict[str, Any]:

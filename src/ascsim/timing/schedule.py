@@ -90,6 +90,14 @@ class Schedule:
         return max((core.end for core in self.cores), default=0)
 
     @cached_property
+    def roots(self) -> np.ndarray:
+        """For each row the instruction that the user wrote: itself, or the one whose expansion it is a step of."""
+        roots, parent = np.arange(len(self.trace.rows)), self.trace.rows["parent"]
+        while (inner := parent[roots] >= 0).any():
+            roots = np.where(inner, parent[roots], roots)
+        return roots
+
+    @cached_property
     def is_work(self) -> np.ndarray:
         """Rows that keep a track busy: instructions and vector functions, not what is made of steps."""
         kind = self.trace.kind

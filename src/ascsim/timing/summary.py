@@ -160,12 +160,7 @@ class _Reader:
         self._held = path.end - path.begin
         """Cycles of each piece of the critical path."""
 
-        roots = np.arange(len(self.trace.rows))
-        parent = self.trace.rows["parent"]
-        while (inner := parent[roots] >= 0).any():
-            roots = np.where(inner, parent[roots], roots)
-        self._roots = roots
-        """The rows as the user wrote them."""
+        self._roots = schedule.roots
         self._lines: list[str] = []
         self._line_of = self._number_lines()
         """For each row, the number of its source line."""
