@@ -365,6 +365,22 @@ def test_portable_programs_launch_device_functions_that_hosts_call() -> None:
     assert rewritten(source) == source
 
 
+def test_pointers_to_kernels_launch_in_portable_programs() -> None:
+    source = (
+        "__global__ void k(float* p) { }\n"
+        "using F = void (*)(float*);\n"
+        "F table[] = {k};\n"
+        "F find() { F f = &k; return n ? f : k; }\n"
+        "void go(float* p) { k(p); }\n"
+    )
+    text = rewritten(source, device_calls_are_launches=True)
+    pointer = "(&::ascsim::Launching<&k>::call)"
+    assert f"F table[] = {{{pointer}}};" in text
+    assert f"F find() {{ F f = {pointer}; return n ? f : {pointer}; }}" in text
+    assert f"void go(float* p) {{ {launch('k', '1', 'p')}; }}" in text
+    assert "Launching" not in rewritten(source)
+
+
 def test_exported_kernels_can_be_called_by_name() -> None:
     source = "namespace n {\n__global__ void k(float* p) { }\ntemplate <class T> __global__ void t() { }\n}\n"
     text = rewritten(source, export_kernels=True)

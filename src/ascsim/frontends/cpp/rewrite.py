@@ -279,6 +279,13 @@ class _Function:
         return body if body is not None and body.type == "compound_statement" else None
 
 
+_VALUE_PLACES = frozenset(
+    ("initializer_list", "init_declarator", "assignment_expression", "argument_list", "return_statement",
+     "pointer_expression", "conditional_expression", "initializer_pair", "cast_expression")
+)  # fmt: skip
+"""Where the name of a kernel stands for its address."""
+
+
 class _Pass:
     """One run over one file."""
 
@@ -636,7 +643,29 @@ class _Pass:
                     line, column = self._position(callee.start_byte)
                     is_conditional = any(start <= callee.start_byte < end for start, end in conditional)
                     calls.append(Call(name, line, column, is_conditional))
+        if self.device_calls_are_launches:
+            self._visit_pointers(root, functions, kernels)
         return tuple(calls)
+
+    def _visit_pointers(
+        self, root: tree_sitter.Node, functions: dict[int, _Function], kernels: dict[str, Kernel]
+    ) -> None:
+        """In portable programs a pointer to a kernel is one to a function that launches it: calls go through tables."""
+        for node in _nodes(root, "identifier"):
+            kernel, parent = kernels.get(_text(node)), node.parent
+            if kernel is None or kernel.is_template or parent is None or parent.type not in _VALUE_PLACES:
+                continue
+            if parent.type in ("init_declarator", "assignment_expression") and parent.children[0] == node:
+                continue
+            host = self._enclosing_function(node, functions)
+            if host is not None and self._is_device(host):
+                continue
+            if parent.type == "pointer_expression":
+                if _text(parent).lstrip()[:1] != "&":
+                    continue
+                node = parent
+            name = kernel.name.encode()
+            self.edits.append(_Edit(node.start_byte, node.end_byte, b"(&::ascsim::Launching<&%s>::call)" % name))
 
     def _device_entries(self, functions: dict[int, _Function]) -> frozenset[str]:
         """Device functions that take addresses in GM and no references: what a host can only mean to launch."""

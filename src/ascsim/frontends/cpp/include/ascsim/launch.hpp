@@ -6,6 +6,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -104,6 +105,27 @@ private:
     const char* file_;
     uint32_t line_;
     LaunchConfig config_;
+};
+
+// What a pointer to a kernel points to in portable programs: a function that launches one block of it.
+template <auto Kernel>
+struct Launching;
+
+template <class... Arguments, void (*Kernel)(Arguments...)>
+struct Launching<Kernel> {
+    static void call(Arguments... arguments)
+    {
+        static const std::string shown = name(__PRETTY_FUNCTION__);
+        Launch(shown.c_str(), 0, launch_config(1)).run([](auto... given) { Kernel(given...); }, arguments...);
+    }
+
+private:
+    // The kernel's name stands in this function's own: "... [with void (* Kernel)(Arguments ...) = name; ...".
+    static std::string name(const std::string& function)
+    {
+        const auto begin = function.find("= ", function.find("Kernel)")) + 2;
+        return function.substr(begin, function.find_first_of(";]", begin) - begin);
+    }
 };
 
 }  // namespace ascsim
