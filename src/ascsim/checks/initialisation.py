@@ -19,7 +19,7 @@ import numpy as np
 from ascsim.checks import written
 from ascsim.checks.context import Context, Found
 from ascsim.checks.naming import Tiles, bytes_text, element, plural, space_name, tile_bytes
-from ascsim.checks.spans import Intervals, common, extent, merged, touched
+from ascsim.checks.spans import Intervals, common, extent, merged, touched, without
 from ascsim.diagnostics import CATALOGUE, Place, Severity
 from ascsim.machine.trace import SITE_PC, Mode
 from ascsim.machine.words import Space
@@ -138,7 +138,7 @@ def _missing(context: Context, number: int) -> Intervals:
     spans = np.concatenate(
         [np.arange(trace.first_access[r], trace.first_access[r + 1]) for r in rows.tolist()] or [rows]
     )
-    return _without(touched(trace, number), _written_by(context, spans, number))
+    return without(touched(trace, number), _written_by(context, spans, number))
 
 
 def _written_by(context: Context, numbers: np.ndarray, reader: int) -> Intervals:
@@ -150,19 +150,6 @@ def _written_by(context: Context, numbers: np.ndarray, reader: int) -> Intervals
     near = (records["space"] == trace.accesses["space"][reader]) & (records["mode"] == Mode.WRITE)
     near &= (lows < high) & (highs > low)
     return merged([part for number in numbers[near].tolist() for part in touched(trace, number)])
-
-
-def _without(some: Intervals, others: Intervals) -> Intervals:
-    """The bytes of the first that are not in the second."""
-    left: Intervals = []
-    for low, high in some:
-        for begin, end in common([(low, high)], others):
-            if low < begin:
-                left.append((low, begin))
-            low = end
-        if low < high:
-            left.append((low, high))
-    return left
 
 
 def _writes_memory(context: Context, row: int) -> bool:
@@ -179,7 +166,7 @@ def _valid_part(tiles: Tiles, number: int, missing: Intervals) -> Intervals:
         return missing
     inside = common(missing, [tile_bytes(tile)])
     valid = [(b, b + 1) for low, high in inside for b in range(low, high) if _is_valid(tile, b)]
-    return merged([*_without(missing, [tile_bytes(tile)]), *valid])
+    return merged([*without(missing, [tile_bytes(tile)]), *valid])
 
 
 def _is_valid(tile: dict[str, Any], byte: int) -> bool:
@@ -254,7 +241,7 @@ def _global(context: Context) -> Iterator[Found]:
             if who in told or len(told) > _LOOKED_AT:
                 continue
             own = common(touched(trace, number), [(block.start, block.end)])
-            missing = _without(own, known(row))
+            missing = without(own, known(row))
             if missing:
                 told.add(who)
                 yield _read_of_fresh(context, tiles, number, missing, block)
@@ -298,7 +285,7 @@ def _copied_back(context: Context, block: _Block, known: Any) -> Iterator[Found]
         low, high, row = note["start"], note["start"] + note["size"], note["row"]
         if not (block.start <= low < block.end and block.born <= row <= block.died):
             continue
-        missing = _without([(low, min(high, block.end))], known(row))
+        missing = without([(low, min(high, block.end))], known(row))
         if not missing:
             continue
         size = sum(b - a for a, b in missing)

@@ -78,6 +78,19 @@ def common(a: Intervals, b: Intervals) -> Intervals:
     return shared
 
 
+def without(some: Intervals, others: Intervals) -> Intervals:
+    """The bytes of the first that are not in the second."""
+    left: Intervals = []
+    for low, high in some:
+        for begin, end in common([(low, high)], others):
+            if low < begin:
+                left.append((low, begin))
+            low = end
+        if low < high:
+            left.append((low, high))
+    return left
+
+
 def within(intervals: Intervals, low: int, high: int) -> Intervals:
     """The part in [low, high)."""
     return common(intervals, [(low, high)])

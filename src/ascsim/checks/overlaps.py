@@ -1,0 +1,100 @@
+"""Tiles that lie across each other: a read through one of bytes that the other wrote since.
+
+Tiles inside each other, or in one place, are left alone: views, reshaped tiles and memory used again look the same. What
+lies across the end of another tile is a wrong address or a tile that grew, and it shows when data of the one are read
+after the other was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ascsim.checks.context import Context, Found
+from ascsim.checks.naming import bytes_text, describe, tile_bytes
+from ascsim.checks.spans import Intervals, common, merged, touched, without
+from ascsim.diagnostics import CATALOGUE, Severity
+from ascsim.machine.trace import Mode
+
+_LOOKED_AT = 20_000
+"""So many accesses of a pair of tiles are looked at."""
+
+CATALOGUE.add(
+    "B010", Severity.WARNING, "Tiles overlap while both hold data",
+    "Two tiles lie across each other in memory, and data of the one were read after the other had been written over "
+    "them. What was read is the other tile's data.\n\n"
+    "Move one of the tiles: the address of each must be at least the end of the one before it. If the memory is meant to "
+    "be used again, write the first tile again before it is read.\n\n"
+    "Example: a 16x64 float tile at UB 0x0 takes 4096 bytes; the next one at 0x800 lies across it.",
+)  # fmt: skip
+
+
+def check(context: Context) -> Iterator[Found]:
+    """Findings of tiles that overwrote each other."""
+    for one, other in _pairs(context):
+        yield from _clashes(context, one, other)
+        yield from _clashes(context, other, one)
+
+
+def _pairs(context: Context) -> list[tuple[list[int], list[int]]]:
+    """Places of tiles, each with the numbers of its objects, that overlap in part."""
+    places: dict[tuple[int, int, int], list[int]] = {}
+    for number, data in enumerate(context.trace.objects, start=1):
+        if data.get("type") == "tile" and data.get("address", -1) >= 0:
+            places.setdefault((data["space"], *tile_bytes(data)), []).append(number)
+    ordered = sorted(places)
+    pairs = []
+    for i, (space, begin, end) in enumerate(ordered):
+        for other in ordered[i + 1 :]:
+            if other[0] != space or other[1] >= end:
+                break
+            if begin < other[1] and end < other[2]:
+                pairs.append((places[space, begin, end], places[other]))
+    return pairs
+
+
+def _clashes(context: Context, mine: list[int], others: list[int]) -> Iterator[Found]:
+    """The first read through a tile of what another wrote over it."""
+    trace = context.trace
+    numbers = np.flatnonzero(np.isin(trace.accesses["object"], [*mine, *others]))[:_LOOKED_AT]
+    order = np.argsort(context.positions(trace.rows_of(numbers)), kind="stable")
+    core = -1
+    own: Intervals = []  # what this tile wrote
+    lost: Intervals = []  # of these, what the other wrote since
+    writer: dict[int, int] = {}
+    for number in numbers[order].tolist():
+        row = int(trace.rows_of(number))
+        if int(context.cores_of(row)) != core:
+            core, own, lost = int(context.cores_of(row)), [], []
+        access = trace.accesses[number]
+        is_mine, is_write = int(access["object"]) in mine, access["mode"] == Mode.WRITE
+        bytes_: Intervals = touched(trace, number)
+        if is_mine and is_write:
+            own, lost = merged([*own, *bytes_]), without(lost, bytes_)
+        elif is_write and (over := common(own, bytes_)):
+            lost = merged([*lost, *over])
+            writer[core] = number
+        elif is_mine and (read := common(lost, bytes_)):
+            yield _found(context, number, writer[core], read)
+            return
+
+
+def _found(context: Context, reader: int, writer: int, shared: Intervals) -> Found:
+    trace = context.trace
+    rows = tuple(int(trace.rows_of(number)) for number in (reader, writer))
+    mine, other = (_tile(context, number) for number in (reader, writer))
+    space = int(trace.accesses["space"][reader])
+    return Found(
+        "B010", Severity.WARNING, f"read of {describe(mine)} after {describe(other)} was written over it",
+        rows,
+        tuple(f"{what} by {context.name(context.root(row))}" for what, row in zip(("read", "write"), rows, strict=True)),
+        (f"read and overwritten: {bytes_text(space, shared)}",),
+        f"Leave the two apart: the first ends at {min(tile_bytes(mine)[1], tile_bytes(other)[1]):#x}.",
+        key=(int(trace.accesses["object"][reader]), int(trace.accesses["object"][writer])),
+    )  # fmt: skip
+
+
+def _tile(context: Context, number: int) -> dict[str, Any]:
+    return context.trace.objects[int(context.trace.accesses["object"][number]) - 1]
