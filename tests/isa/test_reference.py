@@ -152,3 +152,12 @@ def test_two_instructions_may_state_one_rule_under_two_codes() -> None:
         CATALOGUE.codes.clear()
         CATALOGUE.codes.update(codes)
     assert not [e.title for e in CATALOGUE.codes.values() if e.title.endswith(f"({e.code})")]
+
+
+def test_a_page_tells_known_cycles() -> None:
+    (sort,) = (d for d in REGISTRY.find("asc_bitsort") if d.name == "vbitsort")
+    page = reference.page(sort)
+    assert "a2a3: 20 + 16 a repeat or block" in page
+    assert reference.data(sort)["cycles"].keys() == {"a2a3", "a5"}
+    (barrier,) = REGISTRY.find("pipe_barrier")
+    assert "Cycles" not in reference.page(barrier)

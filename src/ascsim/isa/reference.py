@@ -8,10 +8,12 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any
 
+from ascsim import profiles
 from ascsim.diagnostics import CATALOGUE
 from ascsim.isa.definition import Asm, Definition, Operand, RegisterInstruction, Registry, Role, Sort
 from ascsim.isa.streams import StreamInstruction
 from ascsim.machine.words import Pipe, Space
+from ascsim.profiles.costs import costs
 
 
 def index(registry: Registry) -> list[dict[str, str]]:
@@ -47,6 +49,7 @@ def data(definition: Definition) -> dict[str, Any]:
             for r in definition.rules
         ],
         "warns": list(definition.warns),
+        "cycles": known_costs(definition),
         "notes": list(definition.notes),
         "assumed": list(definition.assumed),
         "sources": list(definition.sources),
@@ -262,10 +265,33 @@ def page(definition: Definition) -> str:
     if definition.warns:
         lines += ["", "Reported where the data or addresses are so"]
         lines += [f"  [{code}] {CATALOGUE.codes[code].title}" for code in definition.warns]
+    cycles = known_costs(definition)
+    if cycles:
+        lines += ["", "Cycles", *(f"  {profile}: {text}" for profile, text in cycles.items())]
     for title, texts in (("Notes", definition.notes), ("Assumed", definition.assumed), ("Sources", definition.sources)):
         if texts:
             lines += ["", title, *(f"  {text}" for text in texts)]
     return "\n".join(_wrapped(line) for text in lines for line in text.split("\n"))
+
+
+_UNITS = {
+    "call": "", "work": " a repeat or block", "repeats": " for each 256 bytes", "bytes": " a byte", "bursts": " a burst",
+    "results": " a result",
+}  # fmt: skip
+
+
+def known_costs(definition: Definition) -> dict[str, str]:
+    """By chip what the instruction takes, where its cost table names it; what is made of steps takes what they do."""
+    found = {}
+    for name in definition.profiles:
+        if not profiles.load(name).is_chip:
+            continue
+        entry = costs(name).entry([definition.name, definition.title], pipe=definition.pipe.name)
+        if entry.names:
+            parts = [f"{float(entry.fixed):.4g}"] if entry.fixed else []
+            parts += [f"{float(each):.4g}{_UNITS[unit]}" for unit, each in entry.each.items()]
+            found[name] = f"{' + '.join(parts)} ({entry.source})"
+    return found
 
 
 def _types(definition: Definition) -> str:
