@@ -46,6 +46,7 @@ void stub_start(uint8_t side)
     ascsim_trace = {rows, accesses, masks, &n_rows, &n_accesses, &n_masks, ROOM, ROOM, ROOM};
     ascsim_core = {};
     ascsim_core.side = side;
+    ascsim_core.in_vector_function = 1;  // kernels of tests are vector functions, as far as registers go
     for (unsigned i = 0; i < SPACES; ++i) {
         ascsim_core.memory[i] = memories[i];
         ascsim_core.capacity[i] = CAPACITY;
@@ -82,7 +83,7 @@ void ascsim_fault_access(uint32_t definition, uint8_t space, uint64_t value, uin
     throw ascsim::Stop{};
 }
 
-void ascsim_refuse(uint32_t definition, const char* code, const char*)
+void ascsim_refuse(uint32_t definition, const char* code, const char*, uint64_t)
 {
     note(code, definition);
     throw ascsim::Stop{};

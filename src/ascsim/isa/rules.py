@@ -55,6 +55,10 @@ for _code, _title, _text in (
     ("L013", "Tile shape not allowed",
      "The tile type itself is refused: rows (or, column-major, columns) that are not a multiple of 32 bytes, boxes that "
      "do not fill it, or more valid rows or columns than there are. Make the tile larger and its valid region smaller."),
+    ("L014", "A register instruction outside a vector function",
+     "Vector, mask and unaligned registers live in a vector function alone: the functions on them may be called from a "
+     "`__simd_vf__` function and from the `__simd_callee__` functions that it calls, and the chip's compiler refuses them "
+     "elsewhere. Move the calls into a `__simd_vf__` function and call that with asc_vf_call."),
     ("L012", "Not implemented",
      "ascsim does not have this instruction, or this form of it, yet. It is never approximated in silence. "
      "`ascsim check FILE` lists every such call of a file before a run."),

@@ -448,6 +448,12 @@ extern "C" void same(void** a)
     asc_loadalign(y, (uint8_t*)a[0]);
     asc_intlv(x, x, y, y);
 }
+extern "C" void unscoped(void** a)
+{
+    ascsim_core.in_vector_function = 0;
+    vector_uint8_t x;
+    asc_loadalign(x, (uint8_t*)a[0]);
+}
 extern "C" void outside(void** a) { vector_uint8_t x; asc_loadalign(x, (uint8_t*)a[0]); }
 extern "C" void copies(void** a)
 {
@@ -548,6 +554,13 @@ def test_one_register_for_two_results_is_refused(registers: Compiled) -> None:
     _start(registers)
     assert not registers.run("same", 0)
     assert [what for what, _ in registers.events] == ["L008"]
+
+
+def test_registers_are_refused_outside_vector_functions(registers: Compiled) -> None:
+    _start(registers)
+    assert not registers.run("unscoped", 0)
+    assert [what for what, _ in registers.events] == ["L014"]
+    assert len(registers.rows) == 0
 
 
 @pytest.mark.parametrize("address", [196608 + 65536 - 255, 1 << 40, -32])

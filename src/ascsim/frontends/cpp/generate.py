@@ -312,7 +312,7 @@ def _counted(issue: str, counts: str) -> str:
 def _guard(definition: d.Definition) -> str:
     """Checks of what only C++ can break."""
     return "".join(
-        f'if (&{a} == &{b}) ::ascsim_refuse({definition.number}, "{rule.code}", "{rule.sentence}"); '
+        f'if (&{a} == &{b}) ::ascsim_refuse({definition.number}, "{rule.code}", "{rule.sentence}", ::ascsim::here()); '
         for rule in definition.rules
         for a, b in itertools.combinations(rule.registers, 2)
     )

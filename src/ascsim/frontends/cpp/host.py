@@ -148,6 +148,7 @@ _CALLBACKS: tuple[tuple[str, Any], ...] = (
     ("issue", ctypes.CFUNCTYPE(_I32, _U32, _U32)),
     ("resolve", ctypes.CFUNCTYPE(_ADDRESS, _U32, _U32, _U64)),
     ("fault_access", ctypes.CFUNCTYPE(None, _U32, _U32, _U64, _U64, _U64)),
+    ("refuse", ctypes.CFUNCTYPE(None, _U32, _TEXT, _TEXT, _U64)),
     ("local_array", ctypes.CFUNCTYPE(_ADDRESS, _U32, _U64, _U64, _U32, _TEXT, _U64, _U64)),
     ("auto_tile", ctypes.CFUNCTYPE(_ADDRESS, _U32, _U64, _U64, _U64)),
     ("auto_tile_end", ctypes.CFUNCTYPE(None, _U32, _U64)),
@@ -453,6 +454,13 @@ class Host:
             "Check the address and the loop that computes it.",
         )  # fmt: skip
         self._stop(Fault(fault), pc)
+
+    def _refuse(self, number: int, code: bytes, problem: bytes, pc: int) -> None:
+        definition = REGISTRY.definitions[number - 1]
+        said, title = code.decode(), definition.title
+        mend = CATALOGUE.codes[said].text.rsplit(". ", 1)[-1]
+        headline = f"{title}: {problem.decode()}"
+        self._stop(Refused(Diagnostic(said, Severity.ERROR, headline, (Place(title),), (), mend)), pc)
 
     def _outside_kernel(self, definition: Definition, pc: int) -> int:
         headline = f"{definition.title} is called in host code; it did nothing"

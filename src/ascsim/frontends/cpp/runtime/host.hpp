@@ -14,6 +14,7 @@ struct AscsimHost {
     int32_t (*issue)(uint32_t definition, uint32_t count);
     void* (*resolve)(uint32_t definition, uint32_t variant, uint64_t pc);
     void (*fault_access)(uint32_t definition, uint32_t space, uint64_t value, uint64_t bytes, uint64_t pc);
+    void (*refuse)(uint32_t definition, const char* code, const char* problem, uint64_t pc);
     void* (*local_array)(uint32_t space, uint64_t bytes, uint64_t alignment, uint32_t dtype, const char* name,
                          uint64_t declaration, uint64_t pc);
     void* (*auto_tile)(uint32_t space, uint64_t bytes, uint64_t alignment, uint64_t pc);

@@ -377,6 +377,12 @@ __attribute__((noinline)) void ascsim_fault_access(uint32_t definition, uint8_t 
     throw ascsim::Stop{};
 }
 
+void ascsim_refuse(uint32_t definition, const char* code, const char* problem, uint64_t site)
+{
+    ascsim_host.refuse(definition, code, problem, site);
+    throw ascsim::Stop{};
+}
+
 void ascsim_trace_grow(void)
 {
     for (int number = 0; number < 3; ++number) {

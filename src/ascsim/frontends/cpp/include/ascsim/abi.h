@@ -34,8 +34,9 @@ int64_t ascsim_issue(uint32_t definition, uint32_t count, const AscsimOperand* o
 // (throws ascsim::Stop).
 void ascsim_fault_access(uint32_t definition, uint8_t space, uint64_t value, uint64_t bytes) __attribute__((noreturn));
 
-// A rule that only C++ can break (one variable for two destinations): end the run with a diagnostic of that code.
-void ascsim_refuse(uint32_t definition, const char* code, const char* problem);
+// A rule that only C++ can break (one variable for two destinations): end the run with a diagnostic of that code at that
+// address of the kernel (throws ascsim::Stop).
+void ascsim_refuse(uint32_t definition, const char* code, const char* problem, uint64_t site) __attribute__((noreturn));
 
 // The compiled semantics of a register instruction's variant: a function of pointers only (see isa/compile.py). Throws
 // ascsim::Stop where the profile lacks the instruction.

@@ -174,6 +174,9 @@ ASCSIM_INLINE void append_record(uint8_t* table, uint64_t& count, Word... words)
 // ROW of machine/trace.py.
 ASCSIM_INLINE void append_row(uint8_t kind, unsigned mnemonic, uint8_t accesses, uint64_t site, uint64_t dtype = 0)
 {
+    if (kind == kind::instruction && __builtin_expect(!ascsim_core.in_vector_function, 0)) {
+        ascsim_refuse(mnemonic, "L014", "it is a register instruction and stands outside every vector function", site);
+    }
     uint64_t& count = *ascsim_trace.n_rows;
     if (__builtin_expect(count >= ascsim_trace.row_capacity, 0)) {
         ascsim_trace_grow();
@@ -854,7 +857,7 @@ ASCSIM_QUIET addr_reg address_register(uint64_t site, Stride... stride)
     constexpr unsigned count = sizeof...(Stride);
     const uint64_t strides[] = {stride...};
     if (Loops::depth < count) {
-        ascsim_refuse(Number, "L006", "it has more strides than there are loops around it");
+        ascsim_refuse(Number, "L006", "it has more strides than there are loops around it", site);
     }
     uint64_t elements = 0;
     for (unsigned i = 0; i < count; ++i) {
