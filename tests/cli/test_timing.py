@@ -82,6 +82,12 @@ def test_run_draws_too(tmp_path: Path) -> None:
     assert (tmp_path / "core0.veccore0_code_exe.csv").exists()
 
 
+def test_the_portable_profile_has_no_timeline() -> None:
+    text = invoke(run_command.command, PTO[0], "--npu-arch=a3,cpu", *PTO[2:], "--timeline")
+    assert text.count("cycles a character") == 1
+    assert "no timeline: the portable profile is no chip" in text
+
+
 def test_several_launches_have_files_of_their_own(tmp_path: Path) -> None:
     script = tmp_path / "twice.py"
     script.write_text(

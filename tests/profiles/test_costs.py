@@ -60,6 +60,20 @@ def test_public_figures_of_the_910b3() -> None:
     assert table.entry(product, "i8", pipe="M").cycles(work=byte) == 262
 
 
+@pytest.mark.parametrize(
+    ("names", "dtype", "repeats", "profiled"),
+    [
+        (["tadd"], "f32", 64, 160), (["tadd"], "f16", 32, 92), (["tsub"], "f32", 64, 153), (["tmul"], "f32", 64, 168),
+        (["tmul"], "f16", 32, 96), (["tdiv"], "f32", 64, 288), (["texp"], "f16", 32, 95), (["tsqrt"], "f16", 32, 102),
+        (["tcvt"], "f32", 4, 33),
+    ],
+)  # fmt: skip
+def test_profiled_points_of_the_910b3(names: list[str], dtype: str, repeats: int, profiled: int) -> None:
+    """Cycles that pto-isa's tests/costmodel/st compare with, where its own model comes near them."""
+    cycles = costs("a2a3").entry(names, dtype, "UB>UB").cycles(repeats=repeats)
+    assert float(cycles) == pytest.approx(profiled, rel=0.1)
+
+
 def test_a_copy_costs_its_bytes() -> None:
     table = costs("a2a3")
     load = table.entry(["tload"], "f32", "GM>UB", "MTE2")

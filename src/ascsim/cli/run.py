@@ -332,7 +332,9 @@ def _draw(console: Console, runs: Sequence[Run], options: dict[str, Any]) -> Non
     from ascsim import timing
     from ascsim.cli.timing import pictures
 
-    chips = [run for run in runs if run.profile.is_chip or len(runs) == 1]
+    chips = [run for run in runs if run.profile.is_chip]
+    if not chips and not options["as_json"]:
+        console.print("no timeline: the portable profile is no chip, and its instructions take no time", style="dim")
     for number, run in enumerate(chips):
         pictures(console, run, timing.schedule(run.trace, run.profile), number, options)
 
