@@ -293,22 +293,6 @@ def f64_to_f32(x: np.ndarray, mode: int) -> np.ndarray:
     return (rebased.astype(np.uint32) | (negative.astype(np.uint32) << np.uint32(31))).view(np.float32)
 
 
-def wide_int_to_f32(values: np.ndarray, mode: int) -> np.ndarray:
-    """int64 to float32, rounded once. NONE is RINT."""
-    negative = values < 0
-    bits = values.view(np.uint64)
-    magnitude = np.where(negative, ~bits + np.uint64(1), bits)
-    length, rest = np.zeros_like(magnitude), magnitude.copy()
-    for step in (32, 16, 8, 4, 2, 1):
-        is_long = rest >= (np.uint64(1) << np.uint64(step))
-        length = np.where(is_long, length + np.uint64(step), length)
-        rest = np.where(is_long, rest >> np.uint64(step), rest)
-    drop = np.maximum(length, np.uint64(24)) - np.uint64(23)  # length is that of the number, less one
-    kept = round_bits(magnitude, drop, negative, mode).astype(np.float64)
-    exact = np.where(length < np.uint64(24), magnitude.astype(np.float64), np.ldexp(kept, drop.astype(np.int32)))
-    return np.where(negative, -exact, exact).astype(np.float32)
-
-
 def int_to_int(values: np.ndarray, saturate: bool, low: int, high: int) -> np.ndarray:
     """Integers to a type with limits ``low`` and ``high``, int64 values: the nearest limit, or the low bits."""
     wide = values.astype(np.int64)
@@ -317,40 +301,6 @@ def int_to_int(values: np.ndarray, saturate: bool, low: int, high: int) -> np.nd
     kept = np.int64(high) - np.int64(low)  # all ones: the width of the type
     low_bits = wide & kept
     return np.where(low_bits > high, low_bits - kept - 1, low_bits)
-
-
-# Registers: where the lanes of the narrower type are
-
-
-def take_part(lanes: np.ndarray, part: int, ratio: int) -> np.ndarray:
-    """The lanes a widening conversion reads: number ``part`` of every ``ratio`` (PART_EVEN is 0, PART_ODD 1)."""
-    return lanes[part::ratio].copy()
-
-
-def place_part(lanes: np.ndarray, part: int, ratio: int) -> np.ndarray:
-    """What a narrowing conversion writes: ``lanes`` at number ``part`` of every ``ratio``, zeros elsewhere."""
-    placed = np.zeros(lanes.size * ratio, lanes.dtype)
-    placed[part::ratio] = lanes
-    return placed
-
-
-def register_half_to_float(bits: np.ndarray, active: np.ndarray, part: int) -> np.ndarray:
-    """128 lanes of f16 (uint16) to 64 of float32: the even ones (``part`` 0) or the odd ones (1).
-
-    ``active`` is 0/1 for each of the 128 source lanes; the result of an inactive one is 0 (asc_half2float.md: the plain
-    form reads even lanes, ``_v2`` odd ones).
-    """
-    values = f16_bits_to_f32(take_part(bits, part, 2))
-    return np.where(take_part(active, part, 2) != 0, values, np.float32(0))
-
-
-def register_float_to_half(x: np.ndarray, active: np.ndarray, mode: int, saturate: bool, part: int) -> np.ndarray:
-    """64 lanes of float32 to 128 of f16 (uint16), of which the even (``part`` 0) or the odd (1) are written, others 0.
-
-    ``active`` is 0/1 for each of the 64 source lanes; the result of an inactive one is 0. Source: asc_float2half.md
-    (the plain form writes even lanes, ``_v2`` odd ones; ``_sat`` saturates).
-    """
-    return place_part(np.where(active != 0, f32_to_f16_bits(x, mode, saturate), np.uint16(0)), part, 2)
 
 
 class Conversion(NamedTuple):

@@ -130,7 +130,7 @@ def converted(bits: np.ndarray, pair: Conversion, mode: int, saturate: bool, by_
     if pair.family == "tiny":
         return _tiny(values, target, saturate)
     if pair.family == "from_int":
-        exact = (convert.wide_int_to_f32 if source.size == 8 else convert.int_to_f32)(values, mode)
+        exact = (convert.int64_to_f32 if source.size == 8 else convert.int_to_f32)(values, mode)
         return exact.view(np.uint32) if target is f32 else _narrowed(exact, target, mode, saturate)
     limits = np.iinfo(target.numpy)
     low, high = int(limits.min), int(limits.max)
