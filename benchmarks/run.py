@@ -193,6 +193,64 @@ def register_loop(results: Results) -> None:
     )  # fmt: skip
 
 
+def cost_of_checks(results: Results) -> None:
+    """Runs with all checks beside the same runs without any: a tile kernel, an expanded one, a long register loop."""
+    import ascsim
+    from ascsim import checks
+    from ascsim.frontends.cpp import session
+
+    calls = 500
+
+    @ascsim.kernel(arch="a5")
+    def add(x):
+        a, c = ascsim.tile("f32", 64, 64), ascsim.tile("f32", 64, 64)
+        ascsim.tload(a, x)
+        ascsim.set_flag(ascsim.Pipe.MTE2, ascsim.Pipe.V, 0)
+        ascsim.wait_flag(ascsim.Pipe.MTE2, ascsim.Pipe.V, 0)
+        for _ in range(calls):
+            ascsim.tadd(c, a, a)
+
+    @ascsim.kernel(arch="a2a3")
+    def sort(values, indices):
+        src, idx = ascsim.tile("f32", 4, 512), ascsim.tile("u32", 1, 512)
+        dst = ascsim.tile("f32", 4, 1024)
+        ascsim.tload(src, values)
+        ascsim.tload(idx, indices)
+        ascsim.set_flag(ascsim.Pipe.MTE2, ascsim.Pipe.V, 0)
+        ascsim.wait_flag(ascsim.Pipe.MTE2, ascsim.Pipe.V, 0)
+        for _ in range(calls):
+            ascsim.tsort32(dst, src, idx)
+            ascsim.pipe_barrier(ascsim.Pipe.V)
+
+    values = np.random.default_rng(0).standard_normal((4, 512)).astype(np.float32)
+    indices = np.arange(512, dtype=np.uint32).reshape(1, 512)
+    run_checks = checks.run
+    for what, work in (
+        ("TADD, Python", lambda: add[1](values.reshape(-1)[:4096].reshape(-1, 64)[:32].repeat(2, axis=0))),
+        ("TSORT32, Python", lambda: sort[1](values, indices)),
+    ):
+        with_checks = median_seconds(work, 3)
+        checks.run = lambda *_, **__: []
+        without = median_seconds(work, 3)
+        checks.run = run_checks
+        results.add(f"{what}, all checks", with_checks, "no checks", without, milliseconds)
+
+    source = Path(__file__).parent / "register_loop.asc"
+    with tempfile.TemporaryDirectory() as scratch:
+        program = Path(scratch) / "loop"
+        build = [*ASCSIM, "c++", str(source), "-O2", "-o", str(program), "--npu-arch=dav-3510"]
+        subprocess.run(build, check=True, capture_output=True)
+        outcome = session.run(program, ["400000"], stdout=subprocess.DEVNULL)
+        checked = median_seconds(lambda: checks.run(outcome.trace, outcome.profile, outcome.sites), 3)
+        outcome.close()
+
+        def run() -> None:
+            session.run(program, ["400000"], stdout=subprocess.DEVNULL).close()
+
+        without = median_seconds(run, 3)
+    results.add("register loop, C++, all checks", without + checked, "no checks", without, milliseconds)
+
+
 def long_trace(instructions: int = 1_000_000) -> Trace:
     """Vector functions of two loads, two operations and a store a turn, a thousand rows each."""
     from ascsim.machine.trace import ACCESS, ROW, Kind, Trace
@@ -231,6 +289,7 @@ def timing(results: Results) -> None:
 
 GROUPS = {
     "start": start_up, "edit": edit_to_verdict, "sort": sorting, "tile": tile_overhead, "register": register_loop,
+    "checks": cost_of_checks,
     "time": timing,
 }  # fmt: skip
 

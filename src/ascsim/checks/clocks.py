@@ -48,6 +48,8 @@ _LOCK, _UNLOCK = 9, 10
 _READ, _WRITE = 1, 2
 _GM = 0
 _PIPE_S, _PIPE_ALL = 0, 6
+_LOOKED_BACK = 256
+"""So many stores are looked at for one that a load or store in a vector function shares a byte with."""
 _MEM_BAR, _VV_ALL, _VST_VLD, _VST_VST = 8, 0, 1, 3
 HIT_SLOTS = 8192
 HITS = HIT_SLOTS // 2
@@ -577,11 +579,11 @@ def _unbarred(
     newest: int, known: int, kind: int,
 ) -> bool:  # fmt: skip
     """Record the newest store after stamp ``known``, through another register, that shares a byte with an access."""
-    access, stamp = accesses[a], newest
-    while stamp > known and hits.tally[2] > 0:
+    access, stamp, steps = accesses[a], newest, 0
+    while stamp > known and steps < _LOOKED_BACK:
+        steps += 1
         other_row = _row_at(order, stamp - 1)
         for b in range(first[other_row], first[other_row + 1]):
-            hits.tally[2] -= 1
             other = accesses[b]
             if other["space"] != access["space"] or other["unused"] == access["unused"] or other["unused"] < 2:
                 continue
@@ -594,7 +596,7 @@ def _unbarred(
 
 def find_unbarred(
     rows: Any, first: Any, accesses: Any, shapes: Any, masks: Any, order: Any, starts: Any, ub: int, blocks: int,
-    stored: Any, chain: Any, hits: Any,
+    stored: Any, register: Any, others: Any, chain: Any, hits: Any,
 ) -> None:  # fmt: skip
     """Find loads and stores of vector registers that meet an earlier store in UB without the memory barrier between.
 
@@ -605,8 +607,8 @@ def find_unbarred(
 
     Args:
         rows to starts: see :func:`find_hazards`. ub: the number of UB; ``blocks`` of 32 bytes of it are watched.
-        stored: int32[blocks], zero: the newest store of each block. chain: int32 for each position, zero: the store
-            before each store.
+        stored, register, others: int64[blocks], zero: of each block the newest store, its register, and the newest
+            store of another register. chain: int32 for each position, zero: the store before each store.
         hits: filled.
     """
     for core in range(len(starts) - 1):
@@ -635,7 +637,9 @@ def find_unbarred(
                     continue
                 is_load = access["mode"] == _READ
                 known = max(begin, after_load if is_load else after_store)
-                newest = _highest(stored[low:high])
+                newest = 0
+                for block in range(low, high):
+                    newest = max(newest, others[block] if register[block] == access["unused"] else stored[block])
                 if newest > known and _unbarred(
                     rows, first, accesses, shapes, masks, order, chain, hits, a, row, newest, known,
                     RAW if is_load else WAW,
@@ -645,7 +649,10 @@ def find_unbarred(
                     after_store = max(after_store, after_load)
                 else:
                     chain[position], last = last, position + 1
-                    _fill(stored[low:high], position + 1)
+                    for block in range(low, high):
+                        if register[block] != access["unused"]:
+                            register[block], others[block] = access["unused"], stored[block]
+                        stored[block] = position + 1
 
 
 # GM between cores
