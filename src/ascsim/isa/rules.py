@@ -396,11 +396,13 @@ def _assigned(definition: Definition, call: SimpleNamespace, profile: Profile) -
 
 
 def _well_formed(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    scratch = {o.name for o in definition.inputs if o.role.value == "scratch"}  # nobody looks at its valid region
     for name, tile in vars(call).items():
         if not isinstance(tile, Tile):
             continue
         said, size = f"tile {tile.name or name}", tile.dtype.size
-        if not (0 <= tile.valid_rows <= tile.rows and 0 <= tile.valid_cols <= tile.cols and tile.rows and tile.cols):
+        whole = 0 <= tile.valid_rows <= tile.rows and 0 <= tile.valid_cols <= tile.cols
+        if not (tile.rows and tile.cols and (whole or name in scratch)):
             return f"{said} is {tile.rows}x{tile.cols} with {tile.valid_rows}x{tile.valid_cols} valid"
         if tile.slayout != SLayout.NONE_BOX:
             box_rows, box_cols = box_shape(tile.slayout, tile.fractal, size)
@@ -415,7 +417,7 @@ def _well_formed(definition: Definition, call: SimpleNamespace, profile: Profile
 
 def _misshapen(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
     for name, tile in vars(call).items():
-        if isinstance(tile, Tile):
+        if isinstance(tile, Tile) and name != "tmp":
             yield changed(call, name, valid_rows=tile.rows + 1)
             yield changed(call, name, valid_cols=tile.cols + 1)
             if tile.is_row_major:
