@@ -101,6 +101,11 @@ class StreamInstruction(Definition):
         return call
 
     @property
+    def by_address_register(self) -> bool:
+        """Whether C++ may give an address register behind the pointer; of a post-update form that moves on, then."""
+        return self.action is Action.PRIME or (self.action is Action.LOAD and "count" in self._index)
+
+    @property
     def takes_ar(self) -> bool:
         """Whether the AR register says where its data lie."""
         has_number = "count" in self._index or "end" in self._index

@@ -189,6 +189,28 @@ extern "C" void streams(void** a)
     asc_store(to + 1001, value);
     asc_store(to + 1101, value, 7);
 }
+extern "C" void addresses(void** a)
+{
+    const half* from = (half*)a[0];
+    half* to = (half*)a[1];
+    ascsim::Loop outer;
+    for (int i = 0; i < 2; ++i) {
+        outer.next();
+        ascsim::Loop inner;
+        for (int k = 0; k < 3; ++k) {
+            inner.next();
+            vector_half value;
+            vector_load_unalign in;
+            addr_reg offset = asc_update_addr_reg_b16(1001, 130);
+            asc_loadunalign_pre(in, from, offset);
+            asc_loadunalign_postupdate(value, in, from, offset, 5);
+            asc_storealign(to, value, asc_update_addr_reg_b16(512, 128), asc_create_mask_b16(PAT_ALL));
+            asc_storealign_1st(to + 2048, value, asc_update_addr_reg_b16(1));
+            *(uint64_t*)a[2] = offset.offset;
+        }
+    }
+    asc_update_addr_reg_b32(1, 2);
+}
 """
 
 
@@ -242,3 +264,19 @@ def test_cpp_does_and_traces_the_same(compiled: Compiled) -> None:
     rows = [r["n_access"].tolist() for r in (compiled.rows, made.trace().rows)]
     assert rows[0] == rows[1]
     assert codes(made) == ["U002", "U003", "U001"]  # two tails of one line are one
+
+
+def test_address_registers_follow_the_loops(compiled: Compiled) -> None:
+    compiled.library.stub_start(1)
+    compiled.library.stub_clear()
+    compiled.ub[:] = np.random.default_rng(4).integers(0, 256, compiled.ub.size)
+    before = compiled.ub.copy()
+    assert not compiled.run("addresses", 6, 0x4000, compiled.ub_address + 0x8000)  # two strides in one loop are refused
+    assert [what for what, _ in compiled.events] == ["L006"]
+    for i in range(2):
+        for k in range(3):
+            start, place = 6 + 2 * (1001 * i + 130 * k), 0x4000 + 2 * (512 * i + 128 * k)
+            np.testing.assert_array_equal(compiled.ub[place : place + 256], before[start : start + 256])
+    assert compiled.ub[0x8000:0x8008].view(np.uint64)[0] == 2 * (1001 + 2 * 130 + 5)
+    firsts = [before[6 + 2 * (1001 + 130 * k) :][:2] for k in range(3)]  # the last round of the outer loop stays
+    np.testing.assert_array_equal(compiled.ub[0x5000:0x5006], np.concatenate(firsts))

@@ -393,6 +393,8 @@ def _register_functions(definition: Any, name: str) -> Iterator[str]:
         for types in definition.variants:
             for selection in _selections(definition):
                 yield _stream_function(definition, name, types, selection)
+            if definition.by_address_register:
+                yield _stream_function(definition, name, types, definition.cpp_order, in_address_register=True)
         return
     for types in definition.variants:
         bound = definition.bind(**types)
@@ -413,13 +415,15 @@ _STREAM_CALLS = {
 
 
 def _stream_function(
-    definition: StreamInstruction, name: str, types: dict[str, DType], selection: Sequence[str]
+    definition: StreamInstruction, name: str, types: dict[str, DType], selection: Sequence[str],
+    in_address_register: bool = False,
 ) -> str:  # fmt: skip
     """An unaligned load or store: what stands in the header for its action, on its operands."""
     from ascsim.isa.definition import Role, Sort
 
     dtype = types["T"]
     by_name = {o.name: o for o in definition.operands}
+    moves_pointer = definition.post_update and not in_address_register
     parameters = []
     for operand in (by_name[n] for n in selection):
         if operand.sort is Sort.UREG:
@@ -429,8 +433,10 @@ def _stream_function(
             const = "const " if operand.role is Role.IN else ""
             parameters.append(f"{const}vector_{_c_type(dtype)}& {operand.name}")
         elif operand.sort is Sort.POINTER:
-            const = "const " if operand.role is Role.IN and not definition.post_update else ""
-            parameters.append(f"{const}{_c_type(dtype)}*{'&' if definition.post_update else ''} {operand.name}")
+            const = "const " if operand.role is Role.IN and not moves_pointer else ""
+            parameters.append(f"{const}{_c_type(dtype)}*{'&' if moves_pointer else ''} {operand.name}")
+            if in_address_register:
+                parameters.append(f"addr_reg{'&' if definition.post_update else ''} offset")
         else:
             parameters.append(f"{_c_type(operand.dtype)} {operand.name}")
     number = "count" if "count" in selection else "end"
@@ -438,15 +444,19 @@ def _stream_function(
     inputs = [o.name for o in definition.inputs]
     state = inputs.index("align") if "align" in inputs else 0
     numbers = (definition.number, dtype.code, inputs.index("address"), state, dtype.size.bit_length() - 1)
+    before = distance if number == "end" and "end" in selection else ""
+    if in_address_register:
+        before = "static_cast<int64_t>(offset.offset)"
     call = _STREAM_CALLS[definition.action.value].format(
         what=f"::ascsim::Stream<{', '.join(map(str, numbers))}>", site="::ascsim::here()",
-        at=_address("address", distance if number == "end" and "end" in selection else ""),
-        further=distance if definition.post_update else 256,
+        at=_address("address", before), further=distance if moves_pointer else 256,
         bytes=f"static_cast<uint64_t>({distance})" if "count" in selection else 256,
     )  # fmt: skip
     if definition.takes_ar:
         call = call.replace("_stream", "_squeezed", 1).replace(", 256)", ")")
-    moves = f" ::ascsim::advance(address, {distance});" if definition.post_update else ""
+    moves = f" ::ascsim::advance(address, {distance});" if moves_pointer else ""
+    if in_address_register and definition.post_update:
+        moves = f" offset.offset += static_cast<uint64_t>({distance});"
     return f"ASCSIM_FORM void {name}({', '.join(parameters)}) {{ ::ascsim::{call};{moves} }}"
 
 
