@@ -245,7 +245,7 @@ def test_what_a_chip_lacks_is_refused_with_the_line(tmp_path: Path) -> None:
     (tmp_path / "k.asc").write_text(
         '#include "acl/acl.h"\n#include "c_api/asc_simd.h"\n'
         "__global__ __vector__ void k(__gm__ float* p)\n{\n    vector_float a, b, c, d;\n"
-        "    asc_intlv(a, b, c, d);\n    asc_mrgsort4(p, p, 1, 2);\n}\n"
+        "    asc_intlv(a, b, c, d);\n    asc_get_overflow_status();\n}\n"
         "int main()\n{\n    k<<<1>>>(nullptr);\n}\n"
     )
     done = ascsim("run", "k.asc", "--npu-arch=dav-2201", cwd=tmp_path)
@@ -254,7 +254,7 @@ def test_what_a_chip_lacks_is_refused_with_the_line(tmp_path: Path) -> None:
     refused = next(row for row in rows if row.startswith("k.asc:6:"))
     assert "asc_intlv: not on a2a3; it exists on Ascend 950PR / Ascend 950DT [L001]" in refused
     absent = next(row for row in rows if row.startswith("k.asc:7:"))
-    assert "asc_mrgsort4: not implemented [L012]" in absent
+    assert "asc_get_overflow_status: not implemented [L012]" in absent
     assert done.stdout == ""
 
 

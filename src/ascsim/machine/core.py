@@ -153,7 +153,12 @@ class CoreState:
     high and low words: in normal mode one bit a lane of a repeat, in counter mode the low word is how many elements
     the whole call works on. ``pad`` are the bits that padding copies fill with. The loop registers of the A5's copies
     are (inner size, outer size, inner source and destination stride, outer ones). ``merged`` is VMS4_SR: how
-    many pairs the last merge took of each of its four lists.
+    many pairs the last merge took of each of its four lists. ``compare_mask`` are the 128 bits that comparisons leave
+    and selections read, ``kept`` how many elements the last gather by mask took, ``extreme`` the bits of the last
+    reduction's largest or smallest element and its number, ``scale`` the factor of dequantising conversions.
+    ``addresses`` are the address registers VA0 to VA7, each of eight blocks of UB. ``ndim_strides`` are (UB, global
+    memory) of the five dimensions of the A5's copies, in elements, ``ndim_padding`` the elements of padding on either
+    side of dimensions 1 to 4, ``ndim_value`` its bits.
     """
 
     counter_mode: bool = False
@@ -166,6 +171,9 @@ class CoreState:
     addresses: tuple[tuple[int, ...], ...] = ((0,) * 8,) * 8
     gm2ub_loops: tuple[int, int, int, int, int, int] = (1, 1, 0, 0, 0, 0)
     ub2gm_loops: tuple[int, int, int, int, int, int] = (1, 1, 0, 0, 0, 0)
+    ndim_strides: tuple[tuple[int, int], ...] = ((0, 0),) * 5
+    ndim_padding: tuple[int, ...] = (0,) * 8
+    ndim_value: int = 0
     words: np.ndarray = field(default_factory=_words_at_start)
 
     @property

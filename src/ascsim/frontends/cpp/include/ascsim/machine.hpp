@@ -1013,6 +1013,16 @@ struct BlockCount {
 static constexpr ascsim::BlockIndex block_idx;
 static constexpr ascsim::BlockCount block_num;
 
+// Padding of dimensions 1 to 4 of asc_ndim_copy_gm2ub, which takes it as one word.
+union asc_ndim_pad_count_config {
+    uint64_t config = 0;
+    struct {
+        uint8_t loop1_lp_count, loop1_rp_count, loop2_lp_count, loop2_rp_count;
+        uint8_t loop3_lp_count, loop3_rp_count, loop4_lp_count, loop4_rp_count;
+    };
+    operator uint64_t() const { return config; }
+};
+
 enum mem_dsb_t { DSB_ALL = 0, DSB_DDR = 1, DSB_UB = 2, DSB_SEQ = 3 };
 enum cache_line_t { SINGLE_CACHE_LINE = 0, ENTIRE_DATA_CACHE = 1 };
 // Writes the scalar unit's data cache back. Here the scalar unit has none: what it writes is in memory at once.
