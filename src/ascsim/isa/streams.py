@@ -47,7 +47,8 @@ class StreamInstruction(Definition):
     Operands: ``align`` is the register of 32 bytes, ``value`` the vector register, ``address`` the pointer. ``count``
     (elements) says how much a store takes, and how far the pointer of a ``post_update`` moves on; ``end`` (elements)
     how far after the address a flush's data end. Without them a store takes what the AR register has grown by, and a
-    flush's data end where AR says.
+    flush's data end where AR says. A ``value`` that is a mask register is stored as one bit a lane of the pointer's type,
+    and the pointer moves on by as much; one of bytes counts as one of 32-bit lanes, as in the library.
     """
 
     level = "register"
@@ -87,7 +88,9 @@ class StreamInstruction(Definition):
         words = core.state.words
         pointer: Pointer = call.address
         size = pointer.dtype.size if pointer.dtype else 1
-        call.size, call.at, call.nbytes = size, pointer.offset, REGISTER_BYTES
+        call.size, call.at, call.nbytes, call.multiple = size, pointer.offset, REGISTER_BYTES, size
+        if self.of_masks:
+            call.nbytes = call.multiple = REGISTER_BYTES // 8 // lane_bytes(size)
         if "count" in self._index and call.count is not None:
             call.nbytes = min(int(call.count) * size, REGISTER_BYTES)
         if "end" in self._index:
@@ -109,7 +112,12 @@ class StreamInstruction(Definition):
     def takes_ar(self) -> bool:
         """Whether the AR register says where its data lie."""
         has_number = "count" in self._index or "end" in self._index
-        return self.action in (Action.STORE, Action.FLUSH) and not has_number
+        return self.action in (Action.STORE, Action.FLUSH) and not has_number and not self.of_masks
+
+    @property
+    def of_masks(self) -> bool:
+        """Whether it stores a mask register."""
+        return any(o.sort is Sort.MREG for o in self.operands)
 
     def _plan(self, call: SimpleNamespace) -> list[Touch]:
         at, n = call.at, call.nbytes
@@ -119,7 +127,7 @@ class StreamInstruction(Definition):
 
         def bytes_of(mode: Mode, low: int, high: int) -> list[Touch]:
             region = Region(Space.UB, low, high - low, (), _BYTE)
-            return [Touch(number, mode, region, call.size.bit_length() - 1)] if high > low else []
+            return [Touch(number, mode, region, call.multiple.bit_length() - 1)] if high > low else []
 
         def register(mode: Mode, low: int, high: int) -> Touch:
             return Touch(state, mode, Region(Space.STATE, low, high - low, (), _BYTE), register=_stream(align))
@@ -159,7 +167,10 @@ class StreamInstruction(Definition):
                 value, align = _load(memory, call.align, call.at)
                 results = [VReg(call.address.dtype, value), _block(memory, moved, align.number)]
             case Action.STORE:
-                results = [_store(memory, call.align, call.at, call.value.data[: call.nbytes])]
+                data = (
+                    _bits(call.value.data, lane_bytes(call.size)) if self.of_masks else call.value.data[: call.nbytes]
+                )
+                results = [_store(memory, call.align, call.at, data)]
                 if self.takes_ar:
                     core.state.words[Kept.STORED] = core.state.words[Kept.SQUEEZED]
             case Action.FLUSH:
@@ -168,10 +179,20 @@ class StreamInstruction(Definition):
                 _fits(memory, call.at, call.nbytes)
                 memory[call.at : call.at + call.nbytes] = call.value.data[: call.nbytes]
         if self.post_update:
-            further = REGISTER_BYTES // call.size
+            further = (call.nbytes if self.of_masks else REGISTER_BYTES) // call.size
             further = call.count if "count" in self._index else call.end if "end" in self._index else further
             results.append(call.address + int(further))
         return tuple(results) if len(results) > 1 else results[0] if results else None
+
+
+def lane_bytes(size: int) -> int:
+    """The bytes of the lanes of a mask that goes to elements of that size."""
+    return 2 if size == 2 else 4
+
+
+def _bits(mask: np.ndarray, lane: int) -> np.ndarray:
+    """The first entry of each lane, one bit a lane."""
+    return np.packbits(mask[::lane], bitorder="little")
 
 
 def _stream(align: UReg | None) -> int:

@@ -189,6 +189,17 @@ extern "C" void streams(void** a)
     asc_store(to + 1001, value);
     asc_store(to + 1101, value, 7);
 }
+extern "C" void masks(void** a)
+{
+    vector_store_unalign out;
+    uint16_t* to = (uint16_t*)a[0];
+    uint32_t* wide = (uint32_t*)a[1];
+    asc_storeunalign_postupdate(to, out, asc_create_mask_b16(PAT_M3));
+    asc_storeunalign_postupdate(to, out, asc_create_mask_b16(PAT_VL8));
+    asc_storeunalign_post(to, out, 0);
+    asc_storeunalign_postupdate(wide, out, asc_create_mask_b32(PAT_M4));
+    asc_storeunalign_post(wide, out, 0);
+}
 extern "C" void addresses(void** a)
 {
     const half* from = (half*)a[0];
@@ -280,3 +291,27 @@ def test_address_registers_follow_the_loops(compiled: Compiled) -> None:
     assert compiled.ub[0x8000:0x8008].view(np.uint64)[0] == 2 * (1001 + 2 * 130 + 5)
     firsts = [before[6 + 2 * (1001 + 130 * k) :][:2] for k in range(3)]  # the last round of the outer loop stays
     np.testing.assert_array_equal(compiled.ub[0x5000:0x5006], np.concatenate(firsts))
+
+
+def test_masks_go_to_memory_one_bit_a_lane(compiled: Compiled) -> None:
+    compiled.library.stub_start(1)
+    compiled.library.stub_clear()
+    compiled.ub[:] = 7
+    assert compiled.run("masks", 16, 0x108)
+    lanes = np.concatenate([np.arange(128) % 3 == 0, np.arange(128) < 8])
+    np.testing.assert_array_equal(compiled.ub[16:48], np.packbits(lanes, bitorder="little"))
+    np.testing.assert_array_equal(compiled.ub[0x108:0x110], np.packbits(np.arange(64) % 4 == 0, bitorder="little"))
+    assert (compiled.ub[48:0x108] == 7).all() and (compiled.ub[:16] == 7).all()
+
+    made = Bench("a5")
+    made.memory()[:] = 7
+    to, out = Pointer(Space.UB, 16, DTYPES["u16"]), UReg()
+    for pattern in (10, 5):
+        out, to = run(made, "asc_storeunalign_postupdate", to, out, made.issue("asc_create_mask_b16", pattern))
+    run(made, "asc_storeunalign_post", to, out, 0)
+    wide = Pointer(Space.UB, 0x108, DTYPES["u32"])
+    out, wide = run(made, "asc_storeunalign_postupdate", wide, UReg(), made.issue("asc_create_mask_b32", 11))
+    run(made, "asc_storeunalign_post", wide, out, 0)
+    np.testing.assert_array_equal(made.memory()[:0x200], compiled.ub[:0x200])
+    fields = ["space", "mode", "operand", "align", "start", "length"]
+    assert compiled.accesses[fields].tolist() == made.trace().accesses[fields].tolist()

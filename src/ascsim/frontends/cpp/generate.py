@@ -420,6 +420,7 @@ def _stream_function(
 ) -> str:  # fmt: skip
     """An unaligned load or store: what stands in the header for its action, on its operands."""
     from ascsim.isa.definition import Role, Sort
+    from ascsim.isa.streams import lane_bytes
 
     dtype = types["T"]
     by_name = {o.name: o for o in definition.operands}
@@ -432,6 +433,8 @@ def _stream_function(
         elif operand.sort is Sort.VREG:
             const = "const " if operand.role is Role.IN else ""
             parameters.append(f"{const}vector_{_c_type(dtype)}& {operand.name}")
+        elif operand.sort is Sort.MREG:
+            parameters.append(f"const vector_bool& {operand.name}")
         elif operand.sort is Sort.POINTER:
             const = "const " if operand.role is Role.IN and not moves_pointer else ""
             parameters.append(f"{const}{_c_type(dtype)}*{'&' if moves_pointer else ''} {operand.name}")
@@ -452,6 +455,11 @@ def _stream_function(
         at=_address("address", before), further=distance if moves_pointer else 256,
         bytes=f"static_cast<uint64_t>({distance})" if "count" in selection else 256,
     )  # fmt: skip
+    if definition.of_masks:
+        lane = lane_bytes(dtype.size)
+        distance = f"INT64_C({32 // lane})"
+        what = f"::ascsim::Stream<{', '.join(map(str, (*numbers[:4], (32 // lane).bit_length() - 1)))}>"
+        call = f"store_mask<{what}, {lane}>(::ascsim::here(), {_address('address', '')}, align, ::ascsim::reg(value))"
     if definition.takes_ar:
         call = call.replace("_stream", "_squeezed", 1).replace(", 256)", ")")
     moves = f" ::ascsim::advance(address, {distance});" if moves_pointer else ""

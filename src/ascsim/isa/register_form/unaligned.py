@@ -120,6 +120,18 @@ stream_instruction(
     assumed=_ELSEWHERE, **_STORES,
 )  # fmt: skip
 stream_instruction(
+    "pstu", action=Action.STORE, cpp="asc_storeunalign_postupdate", profiles=A5, variants=types_of("u16", "u32", "u8"),
+    operands=(_TARGET, InOut("align", Sort.UREG, doc=_ALIGN), In("value", Sort.MREG)), post_update=True,
+    asm=(Asm("pstu", (), ("align", "value", "address")),),
+    doc="""Store a mask register, one bit a lane, behind what the unaligned register holds; the pointer moves on.
+
+        For 16-bit lanes 16 bytes, at a multiple of 16; for 32-bit lanes 8 bytes, at a multiple of 8.
+        """,
+    notes=("A pointer to bytes counts as one to 32-bit elements, as in the C API's code.",), assumed=_ELSEWHERE,
+    sources=("asc-devkit C-API reg/reg_store/asc_storeunalign_postupdate and its impl",
+             "asc-devkit basic API Reg StoreUnAlign (MaskReg)", "pto-isa docs/isa pstu"),
+)  # fmt: skip
+stream_instruction(
     "vstas", action=Action.FLUSH, cpp="asc_storeunalign_post", asm=(Asm("vstas", (), ("align", "address", "end")),),
     operands=(_TARGET, In("align", Sort.UREG, doc=_ALIGN), _END),
     doc="Write what an unaligned register holds. The address and the offset are the end of the data.",

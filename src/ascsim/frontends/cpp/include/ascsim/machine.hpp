@@ -788,6 +788,18 @@ ASCSIM_QUIET void store_stream(uint64_t site, Address to, Unaligned& align, cons
     append_row(kind::instruction, Instruction::number, accesses, site, Instruction::dtype);
 }
 
+// A mask register, the first entry of each lane of so many bytes a bit.
+template <class Instruction, unsigned Lane>
+ASCSIM_QUIET void store_mask(uint64_t site, Address to, Unaligned& align, const void* mask)
+{
+    unsigned char bytes[32 / Lane] = {};
+    for (unsigned lane = 0; lane < 256 / Lane; ++lane) {
+        const unsigned bit = static_cast<const unsigned char*>(mask)[lane * Lane];
+        bytes[lane / 8] = static_cast<unsigned char>(bytes[lane / 8] | bit << lane % 8);
+    }
+    store_stream<Instruction>(site, to, align, bytes, sizeof bytes);
+}
+
 // The data end at `to`. A copy of the register may be given: the variable it was copied from is not known then.
 template <class Instruction>
 ASCSIM_QUIET void flush_stream(uint64_t site, Address to, const Unaligned& from)
@@ -922,6 +934,10 @@ ASCSIM_INLINE void store_whole(Given&&...)
 }
 template <class Instruction, class... Given>
 ASCSIM_INLINE void store_squeezed(Given&&...)
+{
+}
+template <class Instruction, unsigned, class... Given>
+ASCSIM_INLINE void store_mask(Given&&...)
 {
 }
 template <class Instruction, class... Given>

@@ -164,6 +164,7 @@ typedef ascsim::Stored8<struct ascsim_e8m0> fp8_e8m0_t;
 typedef ascsim::Stored8<struct ascsim_e2m1x2> fp4x2_e2m1_t;  // two elements a byte
 typedef ascsim::Stored8<struct ascsim_e1m2x2> fp4x2_e1m2_t;
 typedef ascsim::Stored8<struct ascsim_int4x2> int4x2_t;
+typedef int4x2_t int4b_t;
 using int4b_t = int4x2_t;  // its name in the C API
 typedef fp8_e4m3fn_t float8_e4m3_t;
 typedef fp8_e5m2_t float8_e5m2_t;
