@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascsim.diagnostics import Refused
+from ascsim.machine.dtypes import dtype
 from ascsim.machine.operands import Tile
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import BLayout
@@ -183,3 +184,24 @@ def test_chips_take_the_rows_of_src_where_cpu_refuses() -> None:
         bench.issue("TROWMAX", dst, src, bench.tile("i32", 4, 32))
         assert bench.read(dst, 4, 1).ravel().tolist() == [4, 5, 6, 7]
         assert bench.findings() == ["TROWMAX-3"]
+
+
+@pytest.mark.parametrize("profile", ("a2a3", "a5", "cpu"))
+@pytest.mark.parametrize("kind", ("f32", "f16", "i32", "i16"))
+@pytest.mark.parametrize("columns", (1, 40, 100, 200, 600))
+def test_smallest_of_rows(profile: str, kind: str, columns: int) -> None:
+    bench = Bench(profile)
+    a = np.random.default_rng(columns).integers(-999, 999, (3, columns)).astype(dtype(kind).numpy)
+    src, dst = bench.tile(kind, 3, 608, a, valid=(3, columns)), bench.tile(kind, 3, 16, valid=(3, 1))
+    bench.issue("trowmin", dst, src, bench.tile(kind, 3, 608))
+    assert bench.read(dst)[:, 0].tolist() == a.min(axis=1).tolist()
+    assert bench.findings() == []
+
+
+def test_smallest_zero_and_nan() -> None:
+    bench = Bench("a5")
+    src = bench.tile("f32", 2, 8, [[0.0, -0.0] * 4, [1, np.nan] * 4])
+    dst = bench.tile("f32", 2, 8, valid=(2, 1))
+    bench.issue("trowmin", dst, src, src)
+    got = bench.read(dst)[:, 0]
+    assert np.signbit(got[0]) and got[0] == 0 and np.isnan(got[1])

@@ -1,19 +1,20 @@
-"""TROWMAX: the largest element of each row.
+"""TROWMAX and TROWMIN: the largest and the smallest element of each row.
 
-Sources: pto-isa docs/isa/TROWMAX; include/pto/npu/a2a3 TRowMax.hpp, TRowReduceOps.hpp; include/pto/npu/a5
+Sources: pto-isa docs/isa/TROWMAX, TROWMIN; include/pto/npu/a2a3 TRowMax.hpp, TRowMin.hpp, TRowReduceOps.hpp; include/pto/npu/a5
 TRowReduce.hpp.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from ascsim.isa.definition import A2A3, CHIPS, Definition, In, Out, Scratch, tile_instruction
-from ascsim.isa.rules import dtype, finding, in_space, refuse, row_major, same_dtype
+from ascsim.isa.rules import Rule, dtype, finding, in_space, refuse, row_major, same_dtype
 from ascsim.isa.semantics.reduce import float_row_max, row_max
 from ascsim.machine.dtypes import f16, f32, i8, i16, i32, i64, u8, u64
 from ascsim.machine.operands import REGISTER_BYTES, Region
@@ -24,6 +25,7 @@ from ascsim.profiles import Profile
 _CHIP_TYPES = (f32, f16, i32, i16)
 _ALL_TYPES = (*_CHIP_TYPES, i64, u64, i8, u8)
 _BLOCK_BYTES = 32
+Fold = Callable[[np.ndarray, bool], np.ndarray]
 _SHORT_WAYS = ((64, 128), (32, 256), (16, 512), (8, 1024))
 """Shapes of float tiles for which the A2/A3 have a way of their own when dst is one column (TryOptimizeFP32Reduce)."""
 _SHORT_WAY_BYTES = 4096
@@ -134,16 +136,8 @@ _SAME_AS_SRC = "Give tmp the type and shape of src."
 _SAME_ROWS = "Give dst the valid rows of src."
 
 
-@tile_instruction("trowmax", pipe=Pipe.V)
-class TRowMax:
-    """Write the largest element of each row of ``src`` to column 0 of ``dst``."""
-
-    operands = (
-        Out("dst", doc="row-major, of which column 0 is written, or column-major with one column"),
-        In("src"),
-        Scratch("tmp", doc="working space of the A2/A3; the shape of src is enough"),
-    )
-    rules = (
+def _rules(title: str) -> tuple[Rule, ...]:
+    return (
         dtype("dst", a2a3=_CHIP_TYPES, a5=_ALL_TYPES, cpu=_ALL_TYPES),
         same_dtype("dst", "src"),
         row_major("src"),
@@ -155,41 +149,36 @@ class TRowMax:
         refuse("L007", "dst has the valid rows of src", _other_rows, breaks=_with_other_rows, profiles=("cpu",),
                mend=_SAME_ROWS),
         finding(
-            "TROWMAX-1", "tmp holds what is written to it", _small_tmp, breaks=_with_small_tmp, profiles=A2A3,
+            f"{title}-1", "tmp holds what is written to it", _small_tmp, breaks=_with_small_tmp, profiles=A2A3,
             why="Rows of floats longer than 256 bytes are folded into 256 bytes of a row of tmp each; the library "
-            "checks no size. ascsim gives the right maximum all the same.", mend=_SAME_AS_SRC,
+            "checks no size. ascsim gives the right result all the same.", mend=_SAME_AS_SRC,
         ),
         finding(
-            "TROWMAX-2", "tmp has rows of 256 bytes where rows of src have more", _returns_at_once,
+            f"{title}-2", "tmp has rows of 256 bytes where rows of src have more", _returns_at_once,
             breaks=_with_narrow_tmp, profiles=A2A3, mend=_SAME_AS_SRC,
             why="With floats between 256 and 512 bytes a row the library first copies 256 bytes of each to tmp, and "
             "returns without a word where they do not fit.",
         ),
         finding(
-            "TROWMAX-3", "dst has the valid rows of src", _other_rows, breaks=_with_other_rows,
+            f"{title}-3", "dst has the valid rows of src", _other_rows, breaks=_with_other_rows,
             profiles=CHIPS, mend=_SAME_ROWS,
             why="The library checks it in debug builds only, and takes the rows of src.",
         ),
     )  # fmt: skip
-    values = "widen"
-    notes = (
-        "A row with a NaN gives NaN. +0 is larger than -0.",
-        "The A2/A3 write tmp: floats 256 bytes a row where rows are longer than that (4096 bytes in all for float "
-        "tiles of 64x128, 32x256, 16x512 and 8x1024 into one column), integers 32 bytes. Integers are compared by the "
-        "scalar unit in the end; the flags between the pipes are part of the instruction.",
-        "The A5 and cpu do not use tmp.",
-    )
-    assumed = (
-        "The A2/A3 take NaN and signed zeros as the A5's vmax and vcmax do, whose pages alone tell.",
-        "What tmp holds afterwards: the folded rows (of the short ways: each 32 bytes folded).",
-    )
-    sources = (
-        "pto-isa docs/isa/TROWMAX",
-        "pto-isa include/pto/npu/a2a3/TRowMax.hpp, TRowReduceOps.hpp; include/pto/npu/a5/TRowReduce.hpp",
-        "asc-devkit C-API asc_max, asc_reduce_max; pto-isa vmax (NaN, zeros)",
-    )
 
-    def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
+
+class _Extreme:
+    """The largest or the smallest element of each row."""
+
+    operands = (
+        Out("dst", doc="row-major, of which column 0 is written, or column-major with one column"),
+        In("src"),
+        Scratch("tmp", doc="working space of the A2/A3; the shape of src is enough"),
+    )
+    values = "widen"
+    fold: Fold
+
+    def regions(self: Any, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
         """Column 0 of dst, the valid region of src, and what is written of tmp."""
         if does_nothing(call, profile):
             return []
@@ -199,27 +188,68 @@ class TRowMax:
         working = [] if used is None else [(2, int(Mode.WRITE), used)]
         return [(0, Mode.WRITE, column), (1, Mode.READ, call.src.region()), *working]
 
-    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> tuple[np.ndarray, ...]:
-        """The maxima, and what tmp holds."""
+    def compute(self: Any, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> tuple[np.ndarray, ...]:
+        """The results, and what tmp holds."""
         if not arrays:
             return ()
-        largest = float_row_max if call.src.dtype.kind == "f" else row_max
-        maxima = largest(arrays[0])[:, None]
+        floats = call.src.dtype.kind == "f"
+        fold = type(self).fold
+        maxima = fold(arrays[0], floats)[:, None]
         used = scratch(call, profile)
         if used is None:
             return (maxima,)
         lanes = used.length // call.src.dtype.size
         if not used.dims and call.src.dtype.kind == "f":
-            return maxima, largest(arrays[0].reshape(lanes, -1))
-        folded = _folded(arrays[0], lanes, call.src.dtype.kind == "f")
+            return maxima, fold(arrays[0].reshape(lanes, -1), floats)
+        folded = _folded(arrays[0], lanes, floats, fold)
         return maxima, folded if used.dims else folded[-1]
 
 
-def _folded(values: np.ndarray, lanes: int, floats: bool) -> np.ndarray:
-    """Rows (rows, columns) with their parts of ``lanes`` columns laid over each other: the largest of each lane."""
-    lowest = -np.inf if floats else np.iinfo(values.dtype).min
+def _folded(values: np.ndarray, lanes: int, floats: bool, fold: Fold) -> np.ndarray:
+    """Rows (rows, columns) with their parts of ``lanes`` columns laid over each other: the result of each lane."""
+    limits = (
+        np.array([-np.inf, np.inf]) if floats else np.array([np.iinfo(values.dtype).min, np.iinfo(values.dtype).max])
+    )
+    both = limits.astype(values.dtype)
+    neutral = both[0] if fold(both, floats) == both[1] else both[1]
     parts = -(-values.shape[1] // lanes)
-    filled = np.full((values.shape[0], parts * lanes), lowest, values.dtype)
+    filled = np.full((values.shape[0], parts * lanes), neutral, values.dtype)
     filled[:, : values.shape[1]] = values
-    stacked = filled.reshape(-1, parts, lanes).swapaxes(1, 2)
-    return float_row_max(stacked) if floats else row_max(stacked)
+    return fold(filled.reshape(-1, parts, lanes).swapaxes(1, 2), floats)
+
+
+def _largest(values: np.ndarray, floats: bool) -> np.ndarray:
+    return float_row_max(values) if floats else row_max(values)
+
+
+def _smallest(values: np.ndarray, floats: bool) -> np.ndarray:
+    return -float_row_max(-values) if floats else np.asarray(values.min(axis=-1))
+
+
+for _name, _word, _fold, _zero in (
+    ("trowmax", "largest", _largest, "+0 is larger than -0"), ("trowmin", "smallest", _smallest, "-0 is smaller than +0"),
+):  # fmt: skip
+    _title = _name.upper()
+    _header = "TRowMax.hpp" if _name == "trowmax" else "TRowMin.hpp"
+    tile_instruction(_name, pipe=Pipe.V)(type(_title, (_Extreme,), {
+        "__doc__": f"Write the {_word} element of each row of ``src`` to column 0 of ``dst``.",
+        "operands": _Extreme.operands,
+        "rules": _rules(_title),
+        "fold": staticmethod(_fold),
+        "notes": (
+            f"A row with a NaN gives NaN. {_zero[0].upper()}{_zero[1:]}.",
+            "The A2/A3 write tmp: floats 256 bytes a row where rows are longer than that (4096 bytes in all for float "
+            "tiles of 64x128, 32x256, 16x512 and 8x1024 into one column), integers 32 bytes. Integers are compared by the "
+            "scalar unit in the end; the flags between the pipes are part of the instruction.",
+            "The A5 and cpu do not use tmp.",
+        ),
+        "assumed": (
+            "The A2/A3 take NaN and signed zeros as the A5's registers do, whose pages alone tell.",
+            "What tmp holds afterwards: the folded rows (of the short ways: each 32 bytes folded).",
+        ),
+        "sources": (
+            f"pto-isa docs/isa/{_title}",
+            f"pto-isa include/pto/npu/a2a3/{_header}, TRowReduceOps.hpp; include/pto/npu/a5/TRowReduce.hpp",
+            "asc-devkit C-API asc_max, asc_reduce_max; pto-isa vmax (NaN, zeros)",
+        ),
+    }))  # fmt: skip
