@@ -388,7 +388,8 @@ def wrong_sort(definition: Definition, operand: Operand, value: Any) -> str | No
 
 
 def _assigned(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-    bound = {operand.name for operand in definition.operands if operand.binds}
+    unused = {o.name for o in definition.operands if o.used_on and profile.name not in o.used_on}
+    bound = unused | {operand.name for operand in definition.operands if operand.binds}
     for name, value in vars(call).items():
         if isinstance(value, Tile) and value.address < 0 and name not in bound:
             return f"tile {value.name or name} has no address"

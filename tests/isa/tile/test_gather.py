@@ -10,6 +10,7 @@ import pytest
 from ascsim.diagnostics import Refused
 from ascsim.isa.tile.gather import GatherAxis
 from ascsim.machine.core import CoreState
+from ascsim.machine.operands import NO_ADDRESS
 from ascsim.machine.trace import Kind, Mode
 from ascsim.machine.words import MaskPattern, Pipe
 from harness import Bench
@@ -222,3 +223,33 @@ def test_a_gather_into_its_source_is_told() -> None:
     src = bench.tile("f32", 1, 32)
     bench.issue("tgather", bench.tile("f32", 1, 16, at=src.address), src, MaskPattern.P0101)
     assert bench.findings() == ["TGATHER-OVERLAP"]
+
+
+def test_a_tmp_that_the_a5_does_not_use_needs_no_address() -> None:
+    for profile in ("a2a3", "a5"):
+        bench = Bench(profile)
+        src, idx, dst = bench.tile("f32", 1, 16, np.arange(16)), bench.tile("i32", 1, 16), bench.tile("f32", 1, 16)
+        tmp = bench.tile("i32", 1, 16, at=NO_ADDRESS)
+        if profile == "a5":
+            bench.issue("tgather", dst, src, idx, tmp)
+            assert bench.findings() == []
+        else:
+            with pytest.raises(Refused, match="tile tmp has no address"):
+                bench.issue("tgather", dst, src, idx, tmp)
+
+
+@pytest.mark.parametrize("pattern", PICKS)
+def test_the_a5_picks_8_byte_elements_into_rows_that_lie_apart(pattern: str) -> None:
+    first, step = PICKS[pattern]
+    bench = Bench("a5")
+    values = np.arange(3 * 24).reshape(3, 24)
+    dst, src = bench.tile("i64", 3, 24), bench.tile("i64", 3, 24, values)
+    bench.issue("tgather", dst, src, MaskPattern[pattern])
+    pitch = 24 // step
+    flat = bench.read(dst).reshape(-1)
+    for row in range(3):
+        assert np.array_equal(flat[row * pitch : (row + 1) * pitch], values[row, first::step])
+    assert bench.findings() == []
+    bench = Bench("a5")
+    bench.issue("tgather", bench.tile("i64", 3, 12), bench.tile("i64", 3, 24), MaskPattern.P0101)
+    assert bench.findings() == ["E-TGATHER-B64"]

@@ -155,3 +155,13 @@ def test_a_small_tmp_is_told_with_its_need_and_the_bytes_are_in_the_trace() -> N
     bench.issue("tmrgsort", dst, tmp, a, b)
     assert bench.findings() == ["TMRGSORT-6"]
     assert bench.traced(Mode.WRITE)[tmp.address : tmp.address + 128].all()
+
+
+def test_what_a_stopped_merge_leaves_of_tmp_is_copied_but_nothing_depends_on_it() -> None:
+    bench = Bench("a2a3")
+    a, b = (tile_of(bench, "f32", pairs) for pairs in ([(9.0, 1)] * 8, [(2.0, 3)] * 8))
+    tmp, dst = (tile_of(bench, "f32", [(0.0, 0)] * 16) for _ in range(2))
+    assert bench.issue("tmrgsort", dst, tmp, a, b, None, None, True) == (8, 0, 0, 0)
+    read, written = bench.traced(Mode.READ), bench.traced(Mode.WRITE)
+    assert np.flatnonzero(read[tmp.address : tmp.address + 128]).tolist() == list(range(64))
+    assert written[dst.address : dst.address + 128].all()

@@ -39,14 +39,13 @@ from ascsim.machine.dtypes import (
     u32,
     u64,
 )
-from ascsim.machine.operands import Region, Tile
+from ascsim.machine.operands import REGISTER_BYTES, Region, Tile
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import MaskPattern, Pipe
 from ascsim.profiles import Profile
 
 _HALVES_AND_WORDS = (i16, u16, i32, u32, f16, bf16, f32)
-_A5_PATTERN_TYPES = (i8, u8, *_HALVES_AND_WORDS, f8e4m3, f8e5m2, hif8)
-_A5_INDEX_TYPES = (i8, u8, *_HALVES_AND_WORDS, i64, u64)
+_A5_TYPES = (i8, u8, *_HALVES_AND_WORDS, i64, u64, f8e4m3, f8e5m2, hif8)
 _PAGES = (
     "pto-isa docs/isa/TGATHER",
     "pto-isa include/pto/npu/a2a3/TGather.hpp, include/pto/npu/a5/TGather.hpp, include/pto/cpu/TGather.hpp",
@@ -83,6 +82,8 @@ def _overlap(title: str, dst: Tile, written: int, src: Tile) -> list[Finding]:
 
 # By a pattern
 
+_MOST_PAIRS = REGISTER_BYTES // 4
+"""8-byte elements of a row that the A5 gathers by a pattern."""
 _REDUCE = Move("vreducev2", Pipe.V)
 _ROW_COPY = Move("vcopy", Pipe.V)
 _PATTERN_FUNCTION = Move("vector_function", Pipe.V, "a vector function")
@@ -104,6 +105,14 @@ def pattern_moves(call: SimpleNamespace, profile: Profile) -> Iterator[tuple[Reg
     dst, src, (period, place) = call.dst, call.src, period_and_place(call.pattern)
     if not _is_by_rows(call):
         count = _picked(call)
+        if profile.name == "a5" and src.dtype.size == 8:  # one register of elements a row, and a pitch of its own
+            count = min(src.valid_cols // period, _MOST_PAIRS)
+            if count and src.valid_rows:
+                yield (
+                    elements(dst, 0, ((src.valid_rows, dst.cols // period), (count, 1))),
+                    elements(src, place, ((src.valid_rows, src.cols), (count, period))),
+                )
+            return
         if count and src.valid_rows:
             yield (
                 elements(dst, 0, ((src.valid_rows, count), (count, 1))),
@@ -149,6 +158,35 @@ def _made_sparse(rows: int) -> Any:
         yield changed(call, "dst", valid_rows=rows, valid_cols=call.dst.valid_cols - 1)
 
     return breaks
+
+
+def _pairs_by_rows(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    return "GATHER_COL is not for 8-byte elements" if _is_by_rows(call) and call.src.dtype.size == 8 else None
+
+
+def _with_pairs_by_rows(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield SimpleNamespace(
+        **{**vars(changed(changed(call, "src", dtype=i64), "dst", dtype=i64)), "axis": GatherAxis.GATHER_COL}
+    )
+
+
+def _long_pairs(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    dst, src, (period, _) = call.dst, call.src, period_and_place(call.pattern)
+    if src.dtype.size != 8 or _is_by_rows(call):
+        return None
+    count = src.valid_cols // period
+    if count > _MOST_PAIRS:
+        return f"{count} elements of a row are picked, and the library gathers {_MOST_PAIRS}"
+    if src.valid_rows > 1 and dst.cols // period != count:
+        return f"rows of {count} elements are written {dst.cols // period} apart"
+    return None
+
+
+def _with_long_pairs(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    wide = {"dtype": i64, "cols": 512, "valid_cols": 512}
+    yield SimpleNamespace(
+        **{**vars(changed(changed(call, "src", **wide), "dst", **wide)), "pattern": MaskPattern.P0101}
+    )
 
 
 def _too_many(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
@@ -202,8 +240,8 @@ class TGatherPattern:
         Choice("axis", GatherAxis, optional=True, default=GatherAxis.GATHER_ROW, doc="along columns, or along rows"),
     )  # fmt: skip
     rules = (
-        dtype("src", a2a3=_HALVES_AND_WORDS, a5=_A5_PATTERN_TYPES),
-        dtype("dst", a5=_A5_PATTERN_TYPES),
+        dtype("src", a2a3=_HALVES_AND_WORDS, a5=_A5_TYPES),
+        dtype("dst", a5=_A5_TYPES),
         refuse("L003", "elements of dst and src have one size", _other_size, breaks=_with_other_size,
                mend="Give them types of one size: pairs of float may be read as uint32."),
         vector_tiles("dst", "src"),
@@ -213,6 +251,12 @@ class TGatherPattern:
                profiles=("cpu",), mend=_DENSE_MEND),
         refuse("L007", "GATHER_COL: dst has as many rows as are picked", _other_rows, breaks=_by_rows,
                profiles=("cpu",), mend="Give dst a half or a quarter of the rows of src."),
+        refuse("L012", "8-byte elements are not picked by rows", _pairs_by_rows, breaks=_with_pairs_by_rows,
+               profiles=A5, mend="Move the rows one by one."),
+        finding("E-TGATHER-B64", "rows of 8-byte elements are one register of results, close together", _long_pairs,
+                breaks=_with_long_pairs, profiles=A5, severity=Severity.WARNING,
+                why="The library gathers one register a row, and rows lie a half or a quarter of dst's columns apart.",
+                mend="Give dst the columns of src, and src at most 128 valid columns (quarters: 256)."),
         finding("TGATHER-1", "rows of dst have no columns that are not valid", _not_dense(True),
                 breaks=_made_sparse(2), profiles=CHIPS, why=_DENSE_WHY, mend=_DENSE_MEND),
         finding("TGATHER-2", "a single row of dst has no columns that are not valid", _not_dense(False),
@@ -233,7 +277,7 @@ class TGatherPattern:
         "bytes as uint32.",
         "Elements keep their bits, so that dst may have another type of the same size.",
         "A2/A3: one vreducev2 (GATHER_COL: a vcopy a row), after which the vector mask is all ones. A5: one vector "
-        "function. On the A5 the form for 8-byte elements is not implemented.",
+        "function.",
     )
     sources = _PAGES
 
@@ -367,10 +411,11 @@ class TGatherIndex:
 
     operands = (
         Out("dst"), In("src"), In("idx", doc="flat indices into src, for each valid element of dst"),
-        Scratch("tmp", optional=True, doc="of the type of idx; A2/A3: the offsets of 2-byte elements, in rows as dst's"),
+        Scratch("tmp", optional=True, used_on=A2A3,
+                doc="of the type of idx; A2/A3: the offsets of 2-byte elements, in rows as dst's"),
     )  # fmt: skip
     rules = (
-        dtype("dst", a2a3=_HALVES_AND_WORDS, a5=_A5_INDEX_TYPES),
+        dtype("dst", a2a3=_HALVES_AND_WORDS, a5=_A5_TYPES),
         dtype("idx", a2a3=(i32, u32), a5=(i16, u16, i32, u32), cpu=(i32, u32)),
         same_dtype("dst", "src"),
         vector_tiles("dst", "src", "idx", "tmp"),

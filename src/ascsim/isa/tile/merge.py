@@ -28,6 +28,7 @@ from ascsim.isa.memory_form.merge import (
 )
 from ascsim.isa.memory_form.sort import PAIR_BYTES
 from ascsim.isa.rules import Rule, dtype, finding, in_space, refuse, row_major, same_dtype
+from ascsim.isa.steps import Move
 from ascsim.isa.sync import pipe_barrier, set_flag, wait_flag
 from ascsim.isa.transfer import copy_ubuf_to_ubuf, whole_blocks
 from ascsim.machine.core import Core, Finding, Group, Step, Touch
@@ -257,6 +258,25 @@ class TMrgSortBlocks:
 # Two to four tiles
 
 
+class _CopyMerged(Move):
+    """The copy behind a merge that may have stopped: what lies beyond the merged pairs is copied, and means nothing."""
+
+    is_static = False
+
+    def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
+        """What the merge has written is read; all is written."""
+        _, _, written, read, _ = args
+        merged_bytes = min(sum(core.state.merged) * PAIR_BYTES, read.length)
+        return [Touch(1, Mode.READ, read._replace(length=merged_bytes)), Touch(0, Mode.WRITE, written)]
+
+
+_COPY_MERGED = _CopyMerged("copy_ubuf_to_ubuf", Pipe.V)
+
+
+def _bytes(tile: Tile, length: int) -> Region:
+    return Region(tile.space, tile.address, length, (), np.dtype(np.uint8))
+
+
 def _lists(call: SimpleNamespace) -> list[Tile]:
     return [tile for tile in (getattr(call, name) for name in _SOURCES) if tile is not None]
 
@@ -330,7 +350,7 @@ class TMrgSortLists:
     operands = (
         Out("dst", doc="the merged pairs, as many as its valid columns take"),
         Out("executed", Sort.COUNTS, doc="pairs taken of each list (MrgSortExecutedNumList); with exhausted alone"),
-        Scratch("tmp", doc="where chips merge, before they copy to dst: the columns of all lists together"),
+        Scratch("tmp", used_on=CHIPS, doc="where chips merge, before they copy to dst: the columns of all lists together"),
         In("src0", doc="pairs, largest first"), In("src1", doc="pairs, largest first"),
         In("src2", optional=True, doc="pairs, largest first"), In("src3", optional=True, doc="pairs, largest first"),
         Choice("exhausted", bool, optional=True, default=False, explicit=True,
@@ -402,7 +422,11 @@ class TMrgSortLists:
         if profile.name == "a2a3":
             steps.append(Step(pipe_barrier, (Pipe.V,)))
         blocks = whole_blocks(call.dst.valid_cols * call.dst.dtype.size) // _UNIT
-        steps.append(Step(copy_ubuf_to_ubuf, (_pointer(call.dst), _pointer(call.tmp), 1, blocks, 0, 0)))
+        if call.exhausted:
+            there, here = _bytes(call.dst, blocks * _UNIT), _bytes(call.tmp, blocks * _UNIT)
+            steps.append(_COPY_MERGED.step(call.dst, there, call.tmp, here))
+        else:
+            steps.append(Step(copy_ubuf_to_ubuf, (_pointer(call.dst), _pointer(call.tmp), 1, blocks, 0, 0)))
         for step in steps:
             yield Group([step])
 

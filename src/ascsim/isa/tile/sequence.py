@@ -141,7 +141,8 @@ class TCIWithTmp(_Sequence):
 
     operands = (
         Out("dst", dtype="T", doc="one row"), Scalar("start", "T", doc="the first number"),
-        Scratch("tmp", doc="A2/A3: 768 bytes for 4-byte types, 1792 for 2-byte types; not used otherwise"), _DESCENDING,
+        Scratch("tmp", used_on=A2A3, doc="A2/A3: 768 bytes for 4-byte types, 1792 for 2-byte types; not used otherwise"),
+        _DESCENDING,
     )  # fmt: skip
     rules = (
         dtype("dst", a2a3=(i32, i16, f32, f16), a5=_A5_TYPES, cpu=_A2A3_TYPES),

@@ -403,7 +403,12 @@ class TSort32:
         Out("dst", doc="pairs; 2 columns (4-byte types) or 4 (2-byte types) for each column of src"),
         In("src", doc="values"),
         In("idx", doc="indices, u32; one valid row serves all rows"),
-        Scratch("tmp", optional=True, doc="where chips pad a tail; the columns of src rounded up to 32 are enough"),
+        Scratch(
+            "tmp",
+            optional=True,
+            used_on=CHIPS,
+            doc="where chips pad a tail; the columns of src rounded up to 32 are enough",
+        ),
     )
     rules = _RULES
     warns = ("SORT-NAN", "SORT-TIE")
