@@ -89,3 +89,13 @@ def test_results_of_repeats_lie_as_far_apart_as_asked() -> None:
     blocks = values.reshape(3, 8, 16).max(2)
     assert np.array_equal(bench.load(dst, 48).reshape(3, 16)[:, :8], blocks)
     assert not bench.load(dst, 48).reshape(3, 16)[:, 8:].any()
+
+
+def test_one_repeat_alone() -> None:
+    bench, values = Bench("a2a3"), data("f32", 1)
+    src, dst = bench.pointer("f32", values), bench.pointer("f32", count=2)
+    bench.issue("asc_repeat_reduce_max_value_index_sync", dst, src, 64)
+    found = bench.load(dst, 2)
+    assert found[0] == values.max()
+    assert found.view(np.uint32)[1] == values.argmax()
+    assert bench.issue("get_max_min_cnt") >> 32 == values.argmax()

@@ -6,7 +6,7 @@ asc_get_cmp_mask); for where the bits of several repeats go, pto-isa include/pto
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,9 +87,8 @@ def mask_bits(state: CoreState) -> np.ndarray:
 class MaskComparison(VectorInstruction):
     """A comparison of one repeat whose bits go to the compare mask."""
 
-    def call(self, args: Sequence[Any]) -> SimpleNamespace:
-        """The arguments by name; there is one repeat, whatever they say."""
-        call = super().call(args)
+    def settled(self, call: SimpleNamespace) -> SimpleNamespace:
+        """There is one repeat, whatever the call says."""
         call.repeat = 1
         return call
 

@@ -44,6 +44,7 @@ from ascsim.isa.sync import synchronous
 from ascsim.machine.core import Core, CoreState, Finding, Group, Step, Touch
 from ascsim.machine.dtypes import DType, u8, u16, u32, u64
 from ascsim.machine.operands import REGISTER_BYTES, Region
+from ascsim.machine.trace import Kind, Mode
 from ascsim.machine.words import Pipe
 from ascsim.profiles import Profile
 
@@ -51,6 +52,11 @@ BLOCK_BYTES = 32
 BLOCKS = REGISTER_BYTES // BLOCK_BYTES
 _WORD = (1 << 64) - 1
 PAGES = "asc-devkit C-API vector_compute/"
+_BYTE = np.dtype(np.uint8)
+_UNMASKED = CoreState()
+"""The state of a core whose mask selects everything."""
+_REMEMBERED = 4096
+"""Calls whose geometry one instruction remembers."""
 
 
 # The mask
@@ -251,6 +257,16 @@ class Context(NamedTuple):
         return self.core.state
 
 
+class Geometry(NamedTuple):
+    """What the operands alone decide of a call: remembered, so that a loop pays for it once."""
+
+    call: SimpleNamespace
+    lanes: int
+    layouts: dict[str, Layout]
+    numbers: list[Any]
+    aligns: dict[str, int]
+
+
 class VectorInstruction(MemoryInstruction):
     """A vector instruction of repeats: ``semantics(*read operands, *numbers)`` gives the elements of the written one.
 
@@ -267,7 +283,7 @@ class VectorInstruction(MemoryInstruction):
         aligns: Callable[[SimpleNamespace], dict[str, int]] | None = None, loose: Sequence[str] = (), **record: Any,
     ) -> None:  # fmt: skip
         super().__init__(
-            name, extent=self._extent, stateful=True, watch=self._watch, warns=(*warns, "VECTOR-1"), pipe=Pipe.V, asm=(),
+            name, extent=lambda *_: {}, stateful=True, watch=self._watch, warns=(*warns, "VECTOR-1"), pipe=Pipe.V, asm=(),
             **record,
         )  # fmt: skip
         self.layouts = layouts
@@ -275,7 +291,8 @@ class VectorInstruction(MemoryInstruction):
         self.folds = folds
         self.unmasked = unmasked
         self.aligns = aligns
-        self.loose = [self._index[name] for name in loose]
+        self._geometries: dict[tuple, Geometry] = {}
+        self._turns: dict[tuple, bool] = {}
         self.pointers = [(n, o) for n, o in enumerate(self.inputs) if o.sort is Sort.POINTER and o.name not in loose]
         self.numbers = [o for o in self.inputs if o.sort is Sort.SCALAR and not is_shape(o)]
 
@@ -292,46 +309,64 @@ class VectorInstruction(MemoryInstruction):
         block, repeat = strides_of(call, operand)
         return Layout(getattr(call, operand).dtype.size, block * BLOCK_BYTES, repeat * BLOCK_BYTES)
 
-    def repeats(self, call: SimpleNamespace, state: CoreState) -> tuple[Repeats, ...]:
+    def repeats(self, known: Geometry, state: CoreState) -> tuple[Repeats, ...]:
         """The repeats of a call and their lanes."""
-        lanes = self.lanes(call)
-        if self.unmasked and not state.counter_mode:
-            return (Repeats(0, int(call.repeat), np.ones(lanes, bool)),) if int(call.repeat) else ()
-        return masked_repeats(state, int(call.repeat), lanes)
+        seen = _UNMASKED if self.unmasked and not state.counter_mode else state
+        return masked_repeats(seen, int(known.call.repeat), known.lanes)
 
-    def _extent(self, call: SimpleNamespace, state: CoreState) -> dict[str, Bytes | Sequence[Bytes]]:
-        return {o.name: self._bytes(call, state, o.name) for _, o in self.pointers}
+    def settled(self, call: SimpleNamespace) -> SimpleNamespace:
+        """The call with the numbers that the chip takes instead of those given."""
+        return call
 
-    def _bytes(self, call: SimpleNamespace, state: CoreState, operand: str) -> tuple[Bytes, ...]:
-        seen = CoreState() if self.unmasked and not state.counter_mode else state
-        return masked_bytes(seen, int(call.repeat), self.lanes(call), self.layout(call, operand))
+    def geometry(self, args: Sequence[Any]) -> Geometry:
+        """The geometry of a call."""
+        key = tuple(args)
+        known = self._geometries.get(key)
+        if known is None:
+            if len(self._geometries) >= _REMEMBERED:
+                self._geometries.clear()
+                self._turns.clear()
+            call = self.settled(self.call(args))
+            numbers = [as_number(getattr(call, o.name), self.type_of(o, call)) for o in self.numbers]
+            layouts = {o.name: self.layout(call, o.name) for _, o in self.pointers}
+            aligns = {o.name: o.align for _, o in self.pointers} | (self.aligns(call) if self.aligns else {})
+            known = self._geometries[key] = Geometry(call, self.lanes(call), layouts, numbers, aligns)
+        return known
+
+    def _bytes(self, known: Geometry, state: CoreState, operand: str) -> tuple[Bytes, ...]:
+        seen = _UNMASKED if self.unmasked and not state.counter_mode else state
+        return masked_bytes(seen, int(known.call.repeat), known.lanes, known.layouts[operand])
 
     def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
-        """See :class:`MemoryInstruction`."""
-        touched = super().touches(core, args)
-        if self.aligns is None:
-            return touched
-        bits = {self._index[n]: a.bit_length() - 1 for n, a in self.aligns(self.call(args)).items()}
-        return [t._replace(align=bits.get(t.operand, t.align)) for t in touched]
+        """The bytes of the lanes that take part."""
+        known = self.geometry(args)
+        touched = []
+        for number, operand in self.pointers:
+            space, start, *_ = args[number]
+            align = known.aligns[operand.name].bit_length() - 1
+            for covered in self._bytes(known, core.state, operand.name):
+                region = Region(space, start + covered.offset, covered.length, covered.dims, _BYTE)
+                aligned = 0 if covered.offset else align
+                if operand.role is not Role.OUT:
+                    touched.append(Touch(number, Mode.READ, region, aligned, covered.mask))
+                if operand.role is not Role.IN:
+                    touched.append(Touch(number, Mode.WRITE, region, aligned, covered.mask))
+        return touched
 
     def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
         """See :class:`Definition`; ``work`` is how many repeats run."""
-        work = sum(r.number for r in self.repeats(self.call(args), core.state))
-        pipe, kind, pipe2, arg, _ = super().row_fields(core, args)
-        return pipe, kind, pipe2, arg, work
+        return self.pipe, Kind.INSTRUCTION, 0, 0, sum(r.number for r in self.repeats(self.geometry(args), core.state))
 
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         """Read, compute, write what takes part; repeat by repeat where repeats share bytes."""
         if not touches:
             return
-        call = self.call(args)
-        lanes = self.lanes(call)
-        numbers = [as_number(getattr(call, o.name), self.type_of(o, call)) for o in self.numbers]
-        layouts = {o.name: self.layout(call, o.name) for _, o in self.pointers}
-        ends = {o.name: self._end(n, call, core.state, touches) for n, o in self.pointers}
+        known = self.geometry(args)
+        call, layouts = known.call, known.layouts
+        ends = {o.name: self._end(n, known, core.state, touches) for n, o in self.pointers}
         unit = max(max(BLOCK_BYTES // layout.size, layout.group) for layout in layouts.values())
-        for first, count, chosen in self.repeats(call, core.state):
-            in_turn = count > 1 and self._in_turn(call, layouts, lanes, count)
+        for first, count, chosen in self.repeats(known, core.state):
+            in_turn = count > 1 and self._in_turn(tuple(args), known, count)
             active = chosen[: -(-(int(np.flatnonzero(chosen)[-1]) + 1) // unit) * unit]  # no view reaches further
             for begin, several in [(first + n, 1) for n in range(count)] if in_turn else [(first, count)]:
                 views = {
@@ -348,7 +383,7 @@ class VectorInstruction(MemoryInstruction):
                 if self.contextual:
                     inputs.insert(0, Context(core, call, active, begin))
                 with np.errstate(all="ignore"):
-                    result = self.semantics(*inputs, *numbers)
+                    result = self.semantics(*inputs, *known.numbers)
                     for _, o in self.pointers:
                         if o.role is not Role.IN:
                             self._write(
@@ -365,22 +400,27 @@ class VectorInstruction(MemoryInstruction):
                 return variant[str(operand.dtype)]
         raise AssertionError(f"{self.name} was called with types that its rules refuse")
 
-    def _end(self, number: int, call: SimpleNamespace, state: CoreState, touches: list[Touch]) -> tuple:
+    def _end(self, number: int, known: Geometry, state: CoreState, touches: list[Touch]) -> tuple:
         """(space, first byte, outer dimensions) of an operand, from what the machine says it touches."""
         region = next(t.region for t in touches if t.operand == number)
-        covered = self._bytes(call, state, self.inputs[number].name)[0]
+        covered = self._bytes(known, state, self.inputs[number].name)[0]
         return region.space, region.start - covered.offset, region.dims[: len(region.dims) - len(covered.dims)]
 
-    def _in_turn(self, call: SimpleNamespace, layouts: dict[str, Layout], lanes: int, count: int) -> bool:
-        outs = [layouts[o.name] for _, o in self.pointers if o.role is not Role.IN]
-        again = any(out.repeat < out.span(lanes) for out in outs)
-        return again or bool(overlaps(self, call, count))
+    def _in_turn(self, args: tuple, known: Geometry, count: int) -> bool:
+        """Whether repeats share bytes, so that one must end before the next begins."""
+        turn = self._turns.get((args, count))
+        if turn is None:
+            outs = [known.layouts[o.name] for _, o in self.pointers if o.role is not Role.IN]
+            again = any(out.repeat < out.span(known.lanes) for out in outs)
+            turn = self._turns[args, count] = again or bool(overlaps(self, known.call, count))
+        return turn
 
     def _watch(
         self, core: Core, definition: Definition, args: Sequence[Any], touches: list[Touch]
     ) -> list[Finding]:  # fmt: skip
-        call = self.call(args)
-        return overlap_findings(self, definition.title, call, sum(r.number for r in self.repeats(call, core.state)))
+        known = self.geometry(args)
+        repeats = sum(r.number for r in self.repeats(known, core.state))
+        return overlap_findings(self, definition.title, known.call, repeats)
 
     def _read(self, view: np.ndarray, kind: DType, elements: int) -> np.ndarray:
         together = view if view.shape[-1] == elements else view.reshape(*view.shape[:-2], elements)

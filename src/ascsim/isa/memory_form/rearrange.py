@@ -125,9 +125,9 @@ class GatherInstruction(VectorInstruction):
     def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
         """The bytes of dst and of the offsets, and those of src that the offsets name."""
         touched = super().touches(core, args)
-        call = self.call(args)
-        walk, lanes = self.layout(call, "src_offset"), self.lanes(call)
-        for first, number, active in self.repeats(call, core.state):
+        known = self.geometry(args)
+        call, walk, lanes = known.call, known.layouts["src_offset"], known.lanes
+        for first, number, active in self.repeats(known, core.state):
             start = call.src_offset.offset + first * walk.repeat
             nbytes = walk.elements(lanes) * walk.size
             place = Region(call.src_offset.space, start, nbytes, ((number, walk.repeat),), np.dtype("<u4"))
