@@ -47,7 +47,7 @@ __global__ AICORE void turn(__gm__ float* out, __gm__ float* in, int rows, int c
 #if !defined(__PTO_AUTO__) && defined(PTO_NPU_ARCH_A2A3)
     pipe_barrier(PIPE_V);
 #endif
-    TTRANS(turned, whole, tmp);
+    TTRANS_IMPL(turned, whole, tmp);
     TSUBVIEW(quarter, turned, 16, 16);
     TRESHAPE(row, turned);
     ORDER(PIPE_V, PIPE_MTE3);

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascsim.isa.indexed import MOST_RECORDS, NOTHING, bytes_at, put_bytes, touched
+from ascsim.machine.trace import Mode
 from harness import Bench
 
 
@@ -24,8 +25,22 @@ def test_the_bytes_are_those_of_the_elements(starts: list[int], size: int) -> No
     assert covered(starts, size) == {start + n for start in starts for n in range(size)}
 
 
+def test_what_a_row_cannot_hold_stands_in_rows_below_it() -> None:
+    bench = Bench("cpu")
+    numbers = np.random.default_rng(1).permutation(64 * 64).reshape(64, 64) * 4
+    src, idx = bench.tile("f32", 64, 128, valid=(64, 64)), bench.tile("u32", 64, 64, numbers)
+    dst = bench.tile("f32", 128, 128)
+    bench.issue("TSCATTER", dst, src, idx)
+    rows = bench.trace().rows
+    assert len(rows) > 1 and set(rows["parent"][1:]) == {0} and len(set(rows["mnemonic"])) == 1
+    assert rows["work"][1:].tolist() == [0] * (len(rows) - 1)
+    written = np.zeros(dst.nbytes, bool)
+    written[(numbers.ravel()[:, None] * 4 + np.arange(4)).ravel()] = True
+    assert np.array_equal(bench.traced(Mode.WRITE)[dst.address : dst.address + dst.nbytes], written)
+
+
 def test_far_apart_the_smallest_gaps_are_filled() -> None:
-    starts = [1000 * n for n in range(400)] + [10_000_000]
+    starts = [1000 * n for n in range(1400)] + [10_000_000]
     regions = touched(1, np.array(starts), 4)
     assert len(regions) <= MOST_RECORDS
     assert regions[-1][0].start == 10_000_000  # the largest gap of all stays

@@ -1,7 +1,7 @@
 """Moves by index: elements that go to, or come from, places that data says.
 
-What such a move touches is known when it runs. The trace has the bytes one by one as far as 250 records go: as bursts, or
-as 256-byte windows with a mask. Beyond that the smallest gaps between them count as touched.
+What such a move touches is known when it runs. The trace has the bytes as bursts, or as 256-byte windows with a mask where
+those are fewer. Beyond 1000 of them the smallest gaps between them count as touched.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ascsim.machine.operands import REGISTER_BYTES, GlobalTensor, Region, Tile
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import Pipe, Space
 
-MOST_RECORDS = 250
-"""Accesses that one row of the trace can have, less what its other operands need."""
+MOST_RECORDS = 1000
+"""Accesses of one operand."""
 BYTE = np.dtype(np.uint8)
 NOTHING = -1
 """In place of an address: the element is not moved (written), or is zero (read)."""
@@ -39,10 +39,10 @@ def touched(space: int, starts: np.ndarray, size: int) -> list[tuple[Region, np.
         return []
     gaps = starts[1:] - starts[:-1] - size
     breaks = np.flatnonzero(gaps > 0)
+    windows = np.unique(np.concatenate([starts, starts + size - 1]) // REGISTER_BYTES)
+    if windows.size <= min(MOST_RECORDS, breaks.size):
+        return _windows(space, starts, size)
     if breaks.size >= MOST_RECORDS:
-        windows = np.unique(np.concatenate([starts, starts + size - 1]) // REGISTER_BYTES)
-        if windows.size <= MOST_RECORDS:
-            return _windows(space, starts, size)
         breaks = np.sort(breaks[np.argsort(gaps[breaks], kind="stable")[-MOST_RECORDS + 1 :]])
     heads = starts[np.concatenate([[0], breaks + 1])]
     tails = starts[np.concatenate([breaks, [starts.size - 1]])] + size

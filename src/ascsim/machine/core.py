@@ -28,6 +28,8 @@ SCRATCH = -1
 PLANS = 4096
 VIEWS = 4096
 """How many plans and views are remembered."""
+_MOST_ACCESSES = 255 * ACCESS.itemsize
+"""Bytes of the accesses that one row of the trace can have."""
 GUARD = 65536
 """Bytes beyond a local memory's capacity that an overrun may touch without ending the run."""
 
@@ -391,31 +393,29 @@ class Machine:
     # The trace
 
     def _write_row(self, core: Core, plan: _Plan, site: int, parent: int) -> int:
-        instruction, (pipe, kind, pipe2, arg, work) = plan.instruction, plan.fields
+        instruction, work = plan.instruction, plan.fields[4]
         number = instruction.number
         if number not in self._mnemonics:
             self._mnemonics.add(number)
             names = {"name": instruction.name, "title": instruction.title, "asm": instruction.asm_title}
             self.sink.note("mnemonic", {"id": number, **names})
         accesses = plan.accesses
+        row = self._append(core, plan, site, parent, work, accesses[:_MOST_ACCESSES])
+        for first in range(_MOST_ACCESSES, len(accesses), _MOST_ACCESSES):  # the rest stands in rows below it
+            part = accesses[first : first + _MOST_ACCESSES]
+            self._append(core, plan, site, row if parent < 0 else parent, 0, part)
+        return row
+
+    def _append(self, core: Core, plan: _Plan, site: int, parent: int, work: int, accesses: bytes) -> int:
+        pipe, kind, pipe2, arg, _ = plan.fields
+        count = len(accesses) // ACCESS.itemsize
         return self.sink.append(
             pack_row(
-                core.index,
-                pipe,
-                kind,
-                number,
-                len(accesses) // ACCESS.itemsize,
-                pipe2,
-                parent,
-                arg,
-                site,
-                work,
-                self.site_flags,
-                plan.dtype,
-                0,
+                core.index, pipe, kind, plan.instruction.number, count, pipe2, parent, arg, site, work, self.site_flags,
+                plan.dtype, 0,
             ),
             accesses,
-        )
+        )  # fmt: skip
 
     def _pack(self, touches: Sequence[Touch], args: Sequence[Any], owners: Sequence[Tile] = ()) -> bytes:
         return b"".join([self._pack_one(touch, args, owners) for touch in touches if _leaves_record(touch)])

@@ -81,3 +81,12 @@ def test_the_a5_stops_at_the_valid_columns_of_dst() -> None:
     bench.issue("TCONCAT", dst, src0, src1, total, *counts)
     assert bench.read(dst, 1, 16)[0].tolist() == [*range(8), 0, 1, *[0] * 6]
     assert bench.read(total)[0, 0] == 40
+
+
+def test_many_counted_rows_fit_a_row_of_the_trace() -> None:
+    bench = Bench("a5")
+    src0, src1 = bench.tile("f32", 64, 64, np.ones((64, 64))), bench.tile("f32", 64, 64, np.ones((64, 64)))
+    counts = [bench.tile("i16", 64, 16, 2 * np.arange(64)[:, None] % 60 + 2, valid=(64, 1)) for _ in range(2)]
+    dst = bench.tile("f32", 64, 128)
+    bench.issue("TCONCAT", dst, src0, src1, *counts)
+    assert bench.read(dst).sum() == 2 * (bench.read(counts[0]) // 2).sum()

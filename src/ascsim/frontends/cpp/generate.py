@@ -715,12 +715,18 @@ def _pto(profile: Profile) -> str:
     ]
     for name, definitions in named.items():
         lines.append(_no_form(name, definitions, profile))
+        lines.append(_without_events(name))
     lines.append("")
     for full_name, (code, message) in _absent(profile, tiles=True).items():
         home, _, name = full_name.rpartition("::")
         declared = _absent_tile(name, _error(code, full_name, message), public.get(full_name, {}))
         lines += [f"namespace {home} {{", *declared, "}"] if home else declared
     return "\n".join(lines) + "\n\n}  // namespace pto\n"
+
+
+def _without_events(name: str) -> str:
+    """What the public library calls below a tile instruction, and some programs call too: the same without events."""
+    return f"template <class... Given> ASCSIM_INLINE RecordEvent {name}_IMPL(Given&&... given) {{ return {name}(given...); }}"
 
 
 def _absent_tile(name: str, attribute: str, known: dict[str, Any]) -> Iterator[str]:
