@@ -433,3 +433,17 @@ def test_columns_of_boxes_with_gaps_inside_are_told(profile: str) -> None:
     with pytest.raises(Refused, match="64-bit"):
         wide = bench.tile("i64", 16, 4, **NZ_TILE)
         bench.issue("TLOAD", wide, GlobalTensor(dtype("i64"), 0, (1, 1, 1, 16, 4), (64, 64, 64, 4, 1), NZ))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_rows_of_126_floats_with_a_pitch_of_128_leave_their_last_columns_behind(profile: str) -> None:
+    bench = Bench(profile)
+    tile = bench.tile("f32", 4, 128, np.arange(512).reshape(4, 128), valid=(4, 126))
+    seen = view("f32", (1, 1, 1, 4, 126), (0, 0, 0, 126, 1))
+    bench.issue("TSTORE", seen, tile)
+    stored = bench.core.view(seen.region()).reshape(4, 126)
+    assert np.array_equal(stored, np.arange(512).reshape(4, 128)[:, :126])
+    assert bench.findings() == []
+    written = bench.traced(Mode.WRITE, Space.GM)
+    assert written.sum() == 4 * 126 * 4
+    assert written[seen.address : seen.address + 4 * 126 * 4].all()
