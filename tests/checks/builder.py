@@ -146,6 +146,14 @@ class Builder:
         """asc_unlock."""
         return self.row(pipe, Kind.UNLOCK, "asc_unlock", (), line, mode, arg=mutex)
 
+    def arrive(self, pipe: int, token: int, line: int | None = None) -> int:
+        """The arrival of a core at a signal, as part of a token."""
+        return self.row(pipe, Kind.ARRIVE, "arrive", (), line, arg=token)
+
+    def take(self, pipe: int, token: int, line: int | None = None) -> int:
+        """The wait of a core for a signal, which took a token."""
+        return self.row(pipe, Kind.AWAIT, "await", (), line, arg=token)
+
     def launch(self, number: int, kernel: str = "kernel", blocks: int = 1) -> None:
         """The begin of a launch."""
         self.note("launch", number=number, kernel=kernel, blocks=blocks, sync="manual")

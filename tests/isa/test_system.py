@@ -34,7 +34,7 @@ def test_init_sets_the_mask_and_leaves_the_copies_registers(profile: str) -> Non
 def test_a_vector_core_knows_its_place_in_its_block():
     bench = Bench("a2a3")
     assert (bench.issue("asc_get_sub_block_id"), bench.issue("asc_get_sub_block_num")) == (0, 1)
-    bench.core.subblock, bench.core.subblocks = 1, 2
+    bench.core.subblock, bench.machine.subblocks = 1, 2
     assert (bench.issue("asc_get_sub_block_id"), bench.issue("asc_get_sub_block_num")) == (1, 2)
     bench.core.side = "aic"
     assert bench.issue("asc_get_sub_block_num") == 1

@@ -10,7 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from ascsim.checks import barriers, bounds, cores, initialisation, locks, notes, overlaps, races, sync, unaligned
+from ascsim.checks import (
+    barriers,
+    bounds,
+    cores,
+    initialisation,
+    locks,
+    notes,
+    overlaps,
+    races,
+    signals,
+    sync,
+    unaligned,
+)
 from ascsim.checks.context import Context, Found, Sites
 from ascsim.checks.findings import fold
 from ascsim.checks.suppressions import Rule, read_rules
@@ -20,8 +32,8 @@ from ascsim.profiles import Profile
 
 Check = Callable[[Context], Iterator[Found]]
 CHECKS: tuple[Check, ...] = (
-    notes.check, bounds.check, sync.check, locks.check, races.check, unaligned.check, barriers.check, cores.check,
-    initialisation.check, overlaps.check,
+    notes.check, bounds.check, sync.check, locks.check, signals.check, races.check, unaligned.check, barriers.check,
+    cores.check, initialisation.check, overlaps.check,
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ wait_flag on S            joins it into every pipe's: S issues for all pipes, an
 pipe_barrier(P)           all instructions of P so far are complete, for P
 pipe_barrier(PIPE_ALL)    all instructions of all pipes so far are complete, for every pipe
 unlock on P               leaves P's clock, and that all instructions of P so far are complete, with the mutex
+wait of Q for a signal    joins what is known of its own core by way of others (:mod:`ascsim.checks.order`)
 lock on Q                 joins what the other pipes left with the mutex into Q's clock
 dsb (a barrier on S)      all reads and writes of S so far are complete, for every pipe: S issues for all of them
 ========================  ================================================================================
@@ -44,7 +45,7 @@ from ascsim.machine.trace import DATA_BARRIER
 
 RAW, WAR, WAW = 1, 2, 3
 _INSTRUCTION, _SET_FLAG, _WAIT_FLAG, _BARRIER = 0, 1, 2, 3
-_LOCK, _UNLOCK = 9, 10
+_LOCK, _UNLOCK, _AWAIT = 9, 10, 12
 _READ, _WRITE = 1, 2
 _GM = 0
 _PIPE_S, _PIPE_ALL = 0, 6
@@ -91,7 +92,8 @@ class State(NamedTuple):
     carries and what a wait's pipe knows after it, by flag operation, and then by waits that were supposed;
     ``newest_wait``, ``wait_before`` and ``wait_at`` (positions) chain the waits of each pipe. ``lonely`` is the newest
     set that nothing waits for, by source and target. ``released`` is what the newest unlock of each mutex by each pipe
-    left with it, ``holder`` the pipe that has a mutex locked, or -1.
+    left with it, ``holder`` the pipe that has a mutex locked, or -1. ``awaited`` is what each wait for another core learns of
+    its own (:attr:`.order.Order.awaited`).
     """
 
     clock: Any
@@ -104,14 +106,15 @@ class State(NamedTuple):
     lonely: Any
     released: Any
     holder: Any
+    awaited: Any
 
 
-def new_state(pipes: int, flags: int, mutexes: int = 0, supposed: int = 1 << 14) -> State:
+def new_state(pipes: int, flags: int, mutexes: int, awaited: np.ndarray, supposed: int = 1 << 14) -> State:
     """Room for so many pipes, flag operations, mutexes, and waits that the loop supposes (beyond it forgets them)."""
     waits = flags + supposed
     of_mutexes = ((mutexes * pipes, pipes), mutexes)
     shapes = ((pipes, pipes), pipes, pipes, pipes, (waits, pipes), waits, waits, (pipes, pipes), *of_mutexes)
-    return State._make([np.zeros(shape, np.int64) for shape in shapes])
+    return State._make([*(np.zeros(shape, np.int64) for shape in shapes), awaited])
 
 
 def new_hits(budget: int = 100_000_000) -> Hits:
@@ -495,7 +498,7 @@ def find_hazards(
     clock, last, seen, newest_wait = state.clock, state.last, state.seen, state.newest_wait
     knowledge, wait_at, wait_before, lonely = state.knowledge, state.wait_at, state.wait_before, state.lonely
     released, holder = state.released, state.holder
-    flag, supposed = -1, len(partner)
+    flag, signal, supposed = -1, -1, len(partner)
     for core in range(len(starts) - 1):
         clock[:] = starts[core]
         last[:] = 0
@@ -557,6 +560,10 @@ def find_hazards(
                     clock[:, _PIPE_S] = position
                 elif not ordered[pipe]:
                     clock[pipe, pipe] = position
+            elif kind == _AWAIT:
+                signal += 1
+                _join(clock, pipe, state.awaited, signal)
+                supposed = _waited(state, pipe, position, supposed)
             elif kind == _UNLOCK:
                 _unlock(state, rows[row]["arg"], pipe, position)
             elif kind == _LOCK and rows[row]["pipe2"] == 0:

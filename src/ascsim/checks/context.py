@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ascsim.checks.order import KINDS, Order, order_of
 from ascsim.checks.sweep import Suspects, look_over
 from ascsim.diagnostics import Place, Severity, Site
 from ascsim.machine.trace import Kind, Trace
 from ascsim.machine.visit import Flags, Visit, pair_flags, visit_of
-from ascsim.machine.words import Pipe
+from ascsim.machine.words import N_PIPES, Pipe
 from ascsim.profiles import Profile
 
 Sites = Callable[[int, int], Site | None]
@@ -115,6 +116,8 @@ class Context:
             if kind in ("fault", "refused") and len(self.trace.rows):
                 row = data.get("row")
                 stopped[slice(None) if row is None else self.cores_of(min(int(row), len(self.trace.rows) - 1))] = True
+        awaits = self._marks(Kind.AWAIT)
+        stopped[self.cores_of(awaits[self.trace.rows["arg"][awaits] == 0])] = True
         if len(self._begins) > len(self._ends):
             stopped[self.cores_of(self._begins[-1])] = True
         return stopped
@@ -172,6 +175,24 @@ class Context:
         """The flag operations, paired."""
         rows = self.in_order(self._marks(Kind.SET_FLAG, Kind.WAIT_FLAG))
         return pair_flags(rows, self.positions(rows), self.trace.rows, self.visit)
+
+    @cached_property
+    def ordered(self) -> np.ndarray:
+        """For each pipe, whether it keeps its own instructions in order."""
+        return np.array([Pipe(pipe).name in self.profile.ordered_pipes for pipe in range(N_PIPES)])
+
+    @cached_property
+    def order(self) -> Order:
+        """The order between cores that signal each other."""
+        if not len(self._marks(Kind.AWAIT)):
+            return Order()
+        rows = self._marks(*KINDS)
+        return order_of(self.trace, self.visit, self.flags, self.positions(rows), rows, self.ordered)
+
+    @cached_property
+    def signals(self) -> np.ndarray:
+        """The rows of arrivals and of waits for them, as they were carried out."""
+        return self._marks(Kind.ARRIVE, Kind.AWAIT)
 
     @cached_property
     def locks(self) -> np.ndarray:

@@ -17,13 +17,27 @@ from ascsim.machine.words import Space
 CATALOGUE.add(
     "R101", Severity.ERROR, "Blocks of one launch touch the same bytes of GM",
     "The blocks of a launch run at the same time on several cores, in no order. Here two of them touch the same bytes "
-    "of global memory and at least one writes: what is read, or what remains, depends on which comes first.\n\n"
+    "of global memory, at least one writes, and no signal between them orders the two: what is read, or what remains, "
+    "depends on which comes first.\n\n"
     "Give every block its own part of the output (look at how the offset is computed from the block index, and at the "
     "last block's length), or do the step that must come later in a second launch.\n\n"
     "Example:\n"
     "    auto offset = get_block_idx() * 60;   // blocks write 64 elements each: must be * 64\n"
     "    TSTORE(out(offset), tile);",
 )  # fmt: skip
+
+
+_OF_BLOCKS = (
+    "nothing orders the cores of a launch",
+    "Give each block its own bytes of GM, signal between the cores, or do the later step in a second launch.",
+)
+_OF_SIGNALS = (
+    "no signal between the cores orders the two",
+    "Let the one core arrive at a signal after its access, on the pipe that does it, and the other wait for that signal "
+    "before its own.",
+)
+_PAIRS = 2_000_000
+"""Pairs of accesses that are compared at most, in launches whose cores signal each other."""
 
 
 def check(context: Context) -> Iterator[Found]:
@@ -37,8 +51,51 @@ def check(context: Context) -> Iterator[Found]:
     rows = trace.rows_of(numbers)
     core = context.cores_of(rows)
     writes = trace.accesses["mode"][numbers] == Mode.WRITE
-    first, second = _conflicts(context, low, high, writes[owner], core[owner], visit.launch[core][owner])
+    launch = visit.launch[core]
+    signalled = np.isin(launch, list(context.order.launches))[owner]
+    apart, together = np.flatnonzero(~signalled), np.flatnonzero(signalled)
+    columns = (low, high, writes[owner], core[owner], launch[owner])
+    first, second = _conflicts(context, *(column[apart] for column in columns))
+    pairs = [(apart[first], apart[second]), _unordered(context, rows[owner], *columns[:-1], together)]
+    first, second = (np.concatenate(side) for side in zip(*pairs, strict=True))
     yield from _findings(context, numbers[owner[first]], numbers[owner[second]])
+
+
+def _unordered(
+    context: Context, rows: np.ndarray, low: np.ndarray, high: np.ndarray, writes: np.ndarray, core: np.ndarray,
+    bursts: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Pairs of ``bursts``, sorted by first byte, of two cores that share a byte, one writing, in no order."""
+    order, positions, pipes = context.order, context.positions(rows), context.trace.rows["pipe"][rows]
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    compared: set[tuple[int, int]] = set()
+    open_bursts: list[int] = []
+    budget = _PAIRS
+    for i in bursts.tolist():
+        open_bursts = [
+            j
+            for j in open_bursts
+            if high[j] > low[i] and context.visit.launch[core[j]] == context.visit.launch[core[i]]
+        ]
+        for j in open_bursts:
+            pair = int(rows[j]), int(rows[i])
+            if core[j] == core[i] or not (writes[j] or writes[i]) or pair in compared:
+                continue
+            budget -= 1
+            if budget < 0:
+                context.hidden.append("the check of the cores of a launch gave up comparing: more races may be there")
+                return _pairs(found)
+            compared.add(pair)
+            a, b = (int(core[j]), int(pipes[j]), int(positions[j])), (int(core[i]), int(pipes[i]), int(positions[i]))
+            if not order.knows(*a, *b) and not order.knows(*b, *a):
+                found[pair] = j, i
+        open_bursts.append(i)
+    return _pairs(found)
+
+
+def _pairs(found: dict[tuple[int, int], tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    both = np.array(list(found.values()), np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
 
 
 def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -60,7 +117,7 @@ def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray
     np.minimum.at(lowest, cluster, core)
     np.maximum.at(highest, cluster, core)
     numbers = numbers[(wrote & (lowest < highest))[cluster]]
-    numbers = numbers[_distinct(context, numbers)]
+    numbers = numbers[_needed(context, numbers)]
     owner, starts = all_bursts(trace.accesses[numbers], trace.shapes)
     ends = starts + trace.accesses["length"][numbers][owner]
     launch = visit.launch[context.cores_of(trace.rows_of(numbers))]
@@ -68,14 +125,19 @@ def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return numbers, owner[order], starts[order], ends[order]
 
 
-def _distinct(context: Context, numbers: np.ndarray) -> np.ndarray:
-    """Indices of the accesses that no earlier one of their core equals: a loop's repetitions tell nothing new."""
+def _needed(context: Context, numbers: np.ndarray) -> np.ndarray:
+    """Indices of the accesses that no earlier one of their core equals: a loop's repetitions tell nothing new.
+
+    Where cores signal each other, they do.
+    """
     records = context.trace.accesses[numbers]
     names = ("mode", "start", "length", "shape")
     columns = [records[name].astype(np.int64) for name in names]
     core = context.cores_of(context.trace.rows_of(numbers))
     if not len(numbers):
         return np.zeros(0, np.int64)
+    signalled = np.isin(context.visit.launch[core], list(context.order.launches))
+    columns.append(np.where(signalled, numbers, 0))
     _, first = np.unique(np.stack([core, *columns]), axis=1, return_index=True)
     return np.sort(first)
 
@@ -121,10 +183,11 @@ def _found(context: Context, tiles: Tiles, later: int, earlier: int, count: int)
         for core, row, number in zip(cores, rows, (later, earlier), strict=True)
     )
     steps = [text for text in map(context.step, rows) if text]
+    signalled = int(context.visit.launch[context.cores_of(rows[0])]) in context.order.launches
+    why, mend = _OF_SIGNALS if signalled else _OF_BLOCKS
     return Found(
         "R101", Severity.ERROR,
         f"Potential {kind} hazard detected at GM{f' in {kernel}' if kernel else ''}, "
         f"between cores {cores[1]} and {cores[0]}",
-        rows, whats, (f"both touch {bytes_text(Space.GM, shared)}", "nothing orders the cores of a launch", *steps),
-        "Give each block its own bytes of GM, or do the later step in a second launch.", count, key=kind,
+        rows, whats, (f"both touch {bytes_text(Space.GM, shared)}", why, *steps), mend, count, key=kind,
     )  # fmt: skip

@@ -95,17 +95,18 @@ def check(context: Context) -> Iterator[Found]:
 
 def hazards(context: Context, repair: bool = True, hits: clocks.Hits | None = None) -> clocks.Hits:
     """Run :func:`ascsim.checks.clocks.find_hazards` over a trace. See there for ``repair``; ``hits`` is filled."""
-    trace, profile, visit, flags = context.trace, context.profile, context.visit, context.flags
+    trace, visit, flags = context.trace, context.visit, context.flags
     hits = hits or clocks.new_hits()
     if not len(trace.accesses):
         return hits
     cluster, places, columns = _places(context)
-    ordered = np.array([name in profile.ordered_pipes for name in _PIPE_NAMES])
     shadows = [np.zeros((N_PIPES, columns), np.int32) for _ in range(2)]
     previous = np.zeros(len(trace.rows), np.int32)
-    state = clocks.new_state(N_PIPES, len(flags.partner), context.mutexes)
+    state = clocks.new_state(N_PIPES, len(flags.partner), context.mutexes, context.order.awaited)
 
-    numbers = [context.as_sequence(column) for column in (visit.order, visit.starts, flags.partner, ordered, places)]
+    numbers = [
+        context.as_sequence(column) for column in (visit.order, visit.starts, flags.partner, context.ordered, places)
+    ]
     context.loop(clocks.find_hazards)(
         *context.tables, context.as_sequence(cluster), readonly(trace.masks), *numbers, *shadows, previous, state, hits,
         repair,

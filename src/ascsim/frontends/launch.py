@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from ascsim.machine.autosync import AutoSync
 from ascsim.machine.core import Core, Machine, Memory
 from ascsim.machine.dtypes import dtype
 from ascsim.machine.fill import chosen
+from ascsim.machine.signals import CoreId
 from ascsim.machine.trace import Kind, MemorySink, Trace, pack_row
 from ascsim.machine.words import Pipe
 from ascsim.progress import advance, stage
@@ -188,14 +189,6 @@ def place_arguments(
     return memory, values, arrays
 
 
-def _in_turn(name: str, blocks: int) -> Iterator[int]:
-    """The numbers of the blocks, each told as a part of the work."""
-    with stage(f"running {name}", blocks):
-        for block in range(blocks):
-            yield block
-            advance()
-
-
 def launch(
     name: str, function: Callable[..., None], profile: profiles.Profile, blocks: int, arguments: dict[str, Any],
     sync: str = "manual", dialect: str = "python",
@@ -213,22 +206,27 @@ def launch(
     machine.auto_sync = AutoSync() if sync == "auto" else None
     sink.note("launch", {"number": 0, "kernel": name, "blocks": blocks, "sync": sync})
     started = time.perf_counter()
-    stopped: Diagnostic | None = None
-    for block in _in_turn(name, blocks):
-        core = Core(machine, block, block)
-        sink.append(pack_row(block, 0, Kind.LAUNCH_BEGIN, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0), b"")
+    stopped: list[Diagnostic] = []
+
+    def run(core_id: CoreId) -> bool:
+        core = Core(machine, *core_id)
+        sink.append(pack_row(core.index, 0, Kind.LAUNCH_BEGIN, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0), b"")
         previous = getattr(_running, "launch", None)
         _running.launch = Launch(machine, core, Placement(profile))
         try:
             function(**values)
         except (Refused, Fault) as stop:
-            stopped = stop.diagnostic
+            stopped.append(stop.diagnostic)
             sink.note("refused", {"row": len(sink.rows) // 32 - 1})
+            return False
         finally:
             _running.launch = previous
-            sink.append(pack_row(block, 0, Kind.LAUNCH_END, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0), b"")
-        if stopped:
-            break
+            sink.append(pack_row(core.index, 0, Kind.LAUNCH_END, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0), b"")
+            advance()
+        return True
+
+    with stage(f"running {name}", blocks):
+        machine.run_cores([CoreId(block, block, "aiv") for block in range(blocks)], run)
     results: dict[str, np.ndarray] = {}
     for array_name, array in arrays.items():
         if array.flags.writeable:
@@ -242,5 +240,5 @@ def launch(
     sites = checks.noted_sites(trace)
     with stage("checking"):
         diagnostics = checks.run(trace, profile, sites)
-    findings = [*([stopped] if stopped else []), *diagnostics]
+    findings = [*stopped, *diagnostics]
     return Run(name, profile, trace, findings, sync, time.perf_counter() - started, results, sites)

@@ -1019,22 +1019,25 @@ class PlainInstruction(Definition):
     ``row(core, call) -> (pipe, kind, pipe2, arg)`` is its trace row, which the operands alone decide; ``result`` the C++
     type it returns; ``references`` are variables, (name, type), that C++ passes to receive the result instead, 32 bits
     each. Where that row is all that an accepted call leaves (``row_only``), C++ kernels write it again for a
-    call with the same operands, and ask the machine for the first one only.
+    call with the same operands, and ask the machine for the first one only. ``signal(core, call)``, where given, is what
+    happens between cores before the row is written; it returns the row's ``arg``.
     """
 
     level = "sync"
-    is_static = True
 
     def __init__(
         self, name: str, *, effect: Callable[[Core, SimpleNamespace], Any],
         row: Callable[[Core, SimpleNamespace], tuple[int, int, int, int]] | None = None, row_only: bool = False,
-        result: str = "void", references: Sequence[tuple[str, DType]] = (),
+        signal: Callable[[Core, SimpleNamespace], int] | None = None, result: str = "void",
+        references: Sequence[tuple[str, DType]] = (),
         level: str = "sync", expand: Callable[..., Iterator[Group] | None] | None = None, **record: Any,
     ) -> None:  # fmt: skip
         super().__init__(name, **record)
         self.effect = effect
         self.row = row
         self.row_only = row_only
+        self.signal = signal
+        self.is_static = signal is None
         self.result = result
         self.references = tuple(references)
         self.expand = expand
@@ -1042,14 +1045,19 @@ class PlainInstruction(Definition):
 
     def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
         """The smaller instructions it stands for, if any."""
-        return self.expand(self.call(args), core.profile) if self.expand else None
+        if self.expand is None:
+            return None
+        call = self.call(args)
+        call.side = core.side
+        return self.expand(call, core.profile)
 
     def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
         """See :class:`Definition`."""
         if self.row is None:
             return self.pipe, Kind.INSTRUCTION, 0, 0, 1
-        pipe, kind, pipe2, arg = self.row(core, self.call(args))
-        return pipe, kind, pipe2, arg, 1
+        call = self.call(args)
+        pipe, kind, pipe2, arg = self.row(core, call)
+        return pipe, kind, pipe2, self.signal(core, call) if self.signal else arg, 1
 
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Any:
         """Apply the effect."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ascsim.isa.definition import CHIPS, plain_instruction
+from ascsim.isa.definition import CHIPS, Asm, plain_instruction
 from ascsim.machine.core import ALL_ONES, Core
 from ascsim.machine.dtypes import u32
 
@@ -28,8 +28,8 @@ def get_block_num(core: Core, call: SimpleNamespace) -> int:
 
 
 @plain_instruction(
-    "get_subblockid", cpp="get_subblockid", aliases=("asc_get_sub_block_id",), result="int64_t", level="system",
-    core="any", sources=("asc-devkit C-API sys_var/asc_get_sub_block_id",),
+    "get_subblockid", cpp="get_subblockid", aliases=("asc_get_sub_block_id",), asm=(Asm("get_subblock_idx"),),
+    result="int64_t", level="system", core="any", sources=("asc-devkit C-API sys_var/asc_get_sub_block_id",),
 )  # fmt: skip
 def get_subblockid(core: Core, call: SimpleNamespace) -> int:
     """The number of this vector core among those of its block, from 0; 0 on a cube core."""
@@ -37,12 +37,12 @@ def get_subblockid(core: Core, call: SimpleNamespace) -> int:
 
 
 @plain_instruction(
-    "get_subblockdim", cpp="get_subblockdim", aliases=("asc_get_sub_block_num",), result="int64_t", level="system",
-    core="any", sources=("asc-devkit C-API sys_var/asc_get_sub_block_num",),
+    "get_subblockdim", cpp="get_subblockdim", aliases=("asc_get_sub_block_num",), asm=(Asm("get_subblock_num"),),
+    result="int64_t", level="system", core="any", sources=("asc-devkit C-API sys_var/asc_get_sub_block_num",),
 )  # fmt: skip
 def get_subblockdim(core: Core, call: SimpleNamespace) -> int:
     """How many cores of this kind a block has: 2 on the vector cores of a kernel with one cube core to two, else 1."""
-    return core.subblocks if core.side == "aiv" else 1
+    return core.machine.subblocks if core.side == "aiv" else 1
 
 
 @plain_instruction(

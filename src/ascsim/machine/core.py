@@ -6,8 +6,9 @@ trace; semantics. An instruction is anything with the :class:`Instruction` proto
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,10 +16,12 @@ import numpy as np
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Severity, Site
 from ascsim.machine import groups
 from ascsim.machine.autosync import AutoSync
+from ascsim.machine.baton import Baton, Halted
 from ascsim.machine.dtypes import DType
 from ascsim.machine.fill import fill
 from ascsim.machine.groups import Group, Step, Touch
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
+from ascsim.machine.signals import CoreId, SignalMode, Signals
 from ascsim.machine.trace import ACCESS, Kind, Sink, pack_access, pack_row, pack_shape
 from ascsim.machine.words import Kept, Pipe, Space
 from ascsim.profiles import Profile
@@ -196,14 +199,13 @@ class CoreState:
 class Core:
     """One core of a launch: its own memories and state."""
 
-    def __init__(self, machine: Machine, index: int, block: int, side: str = "aiv") -> None:
+    def __init__(self, machine: Machine, index: int, block: int, side: str = "aiv", subblock: int = 0) -> None:
         self.machine = machine
         self.profile = machine.profile
         self.index = index
         self.block = block
         self.side = side
-        self.subblock, self.subblocks = 0, 1
-        """The number of this vector core among those of its block, and how many these are."""
+        self.subblock = subblock
         self.state = CoreState()
         self.flags: dict[tuple[int, int, int], int] = {}
         self.auto_site = 0
@@ -245,12 +247,59 @@ class Machine:
         self._objects: dict[Any, int] = {}
         self._tiles: dict[int, tuple[Tile, int]] = {}
         self.blocks = 1
+        self.run_cores([CoreId(0, 0, "aiv")], lambda core: True)
         self._mnemonics: set[int] = set()
         self._plans: dict[tuple, _Plan] = {}
         self.site_flags = 0
         self.resolve_site: Any = None
         self.auto_sync: AutoSync | None = None
         sink.note("profile", {"name": profile.name})
+
+    # Cores that run side by side
+
+    def run_cores(
+        self, cores: Sequence[CoreId], run: Callable[[CoreId], bool], leave: Callable[[int], None] = lambda core: None,
+        enter: Callable[[int], None] = lambda core: None,
+    ) -> None:  # fmt: skip
+        """Run the cores of a launch: ``run`` each to its end, but where one waits for another, others in the middle of it.
+
+        ``run`` returns whether the launch goes on. ``leave`` and ``enter`` are told which core (by its place in ``cores``)
+        another one takes over from, and which goes on.
+        """
+        self._places = {core.number: place for place, core in enumerate(cores)}
+        self.subblocks = max((core.subblock + 1 for core in cores), default=1)
+        self.signals = Signals(cores)
+        self._baton = Baton([partial(run, core) for core in cores], leave, enter, self._stuck)
+        self._baton.run()
+        if not self._baton.halted:
+            for kind, found in (("signal_left", self.signals.left()), ("signal_overflow", self.signals.overflowed)):
+                for left in found:
+                    self.sink.note(kind, left._asdict())
+
+    def _stuck(self, places: Sequence[int]) -> None:
+        self.sink.note("deadlock", {"cores": list(places)})
+
+    def await_signal(self, core: Core, mode: SignalMode, flag: int) -> int:
+        """Hold a core until a signal is there, and take it; returns its token, 0 if the launch ends instead."""
+        signals = self.signals
+        try:
+            self._baton.wait(self._places[core.index], lambda: signals.is_set(core.index, mode, flag))
+        except Halted:
+            return 0
+        return signals.take(core.index, mode, flag)
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether the launch has ended, so that no core may go on."""
+        return self._baton.halted
+
+    def give_way(self, core: Core) -> None:
+        """Let other cores go on: a core that polls memory must not keep them from writing it.
+
+        Raises:
+            Halted: the launch has ended.
+        """
+        self._baton.give_way(self._places[core.index])
 
     # Interned notes
 

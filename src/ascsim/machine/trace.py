@@ -47,6 +47,8 @@ class Kind(IntEnum):
     MEM_BAR = 8
     LOCK = 9
     UNLOCK = 10
+    ARRIVE = 11
+    AWAIT = 12
 
 
 DATA_BARRIER = 1
@@ -67,9 +69,11 @@ ROW = np.dtype(
         ("kind", "u1"),
         ("mnemonic", "<u2"),
         ("n_access", "u1"),
-        ("pipe2", "u1"),  # the other pipe of a flag; 1 for a lock that does not hold its pipe back
+        ("pipe2", "u1"),  # the other pipe of a flag; a lock's mode; flag and mode of a signal
         ("parent", "<i4"),  # row of the instruction this is a step of, or -1
-        ("arg", "<u4"),  # event id; mutex; mem_bar mode; launch number; DATA_BARRIER; calls of an expansion in one row
+        # event id; mutex; mem_bar mode; launch number; token of a signal, 0 for none; DATA_BARRIER; calls of an expansion
+        # in one row
+        ("arg", "<u4"),
         ("site", "<u8"),  # 1-based index of a noted site, or a program counter where SITE_PC is set in flags
         ("work", "<u4"),  # repeats or blocks, for timing
         ("flags", "<u2"),

@@ -33,6 +33,7 @@ class Profile:
     vector_bytes: int
     event_ids: int
     mutexes: int
+    waits_on_pipes: bool
     max_blocks: int
     spaces: dict[str, SpaceLimits]
     ordered_pipes: frozenset[str]
@@ -66,6 +67,7 @@ def load(name: str) -> Profile:
         vector_bytes=data["vector_bytes"],
         event_ids=data["event_ids"],
         mutexes=data.get("mutexes", 0),
+        waits_on_pipes=data.get("waits_on_pipes", False),
         max_blocks=data["max_blocks"],
         spaces={key: SpaceLimits(**limits) for key, limits in data["spaces"].items()},
         ordered_pipes=frozenset(data["order"]["kept"]),

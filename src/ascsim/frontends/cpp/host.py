@@ -34,10 +34,12 @@ from ascsim.frontends.cpp.symbols import SymbolTable
 from ascsim.isa import REGISTRY
 from ascsim.isa.definition import Definition, Operand, RegisterInstruction
 from ascsim.machine.autosync import AutoSync
+from ascsim.machine.baton import Halted
 from ascsim.machine.core import GUARD, Core, Machine, Memory
 from ascsim.machine.dtypes import BY_CODE, DType
 from ascsim.machine.fill import chosen, fill
 from ascsim.machine.operands import CUSTOM_PAD, NO_ADDRESS, GlobalTensor, Pointer, Tile
+from ascsim.machine.signals import CoreId
 from ascsim.machine.trace import SITE_PC, Kind, pack_row
 from ascsim.machine.words import BLayout, Kept, SLayout, Space
 from ascsim.profiles import Profile
@@ -208,14 +210,24 @@ class Range:
     name: str = ""
 
 
+@dataclass(frozen=True)
+class _Left:
+    """A core while another runs: what the two share on this side."""
+
+    core: BlockCore
+    native: bytes
+    memories: dict[int, np.ndarray]
+    tiles: list[Range]
+    stopped: bool
+
+
 class BlockCore(Core):
     """A core of a launch on the runtime library's buffers, which every block finds filled anew."""
 
     def __init__(
         self, machine: Machine, index: int, block: int, side: str, subblock: int, buffers: dict[int, Memory]
     ) -> None:
-        super().__init__(machine, index, block, side)
-        self.subblock = subblock
+        super().__init__(machine, index, block, side, subblock)
         self._buffers = buffers
         self.memory(Space.UB)  # compiled code reads and writes it without asking
 
@@ -251,6 +263,7 @@ class Host:
         self._arrays: dict[int, Range] = {}
         self._tiles: list[Range] = []
         self._decoded: dict[tuple[int, bytes], list[Any]] = {}
+        self._left: dict[int, _Left] = {}
         self._start()
         self.sink = NativeSink(self.library, directory)
         self.memory = self._map_memories()
@@ -346,6 +359,10 @@ class Host:
             result = self.machine.issue(core, definition, args, pc)
         except (Refused, Fault) as stop:
             return self._stop(stop, pc)
+        except Halted:
+            self._stopped = True
+            self._set_error("the cores of the launch wait for each other")
+            return 1
         self._result[0] = -1 if result is None else _as_int64(result)
         return 0
 
@@ -619,18 +636,38 @@ class Host:
             },
         )  # fmt: skip
         self._begin_launch(blocks, cores, dynamic_ub)
+        ids = [
+            CoreId((block * len(cores) + position) & 0xFFFF, block, side, subblock)
+            for block in range(blocks)
+            for position, (side, subblock) in enumerate(cores)
+        ]
+        statuses = [0]
+
+        def run(core: CoreId) -> bool:
+            statuses.append(self._run_block(number, core, entries[core.side], arguments, pc))
+            return not statuses[-1]
+
         try:
-            for block in range(blocks):
-                for position, (side, subblock) in enumerate(cores):
-                    index = block * len(cores) + position
-                    status = self._run_block(number, index, block, side, subblock, entries[side], arguments, pc)
-                    if status:
-                        return status
+            self.machine.run_cores(ids, run, self._leave_core, self._enter_core)
         finally:
             self._end_launch()
             if self.keep_results:
                 self._leave_results(number)
-        return 0
+        return max(statuses)
+
+    def _leave_core(self, place: int) -> None:
+        """Another core takes over in the middle of this one: what they share is kept for its return."""
+        assert self._core is not None
+        memories = {space: memory.data.copy() for space, memory in self._core.memories.items() if space != Space.GM}
+        self._left[place] = _Left(self._core, bytes(self._native), memories, self._tiles, self._stopped)
+        self._tiles = []
+
+    def _enter_core(self, place: int) -> None:
+        left = self._left.pop(place)
+        self._core, self._tiles, self._stopped = left.core, left.tiles, left.stopped
+        ctypes.memmove(ctypes.addressof(self._native), left.native, len(left.native))
+        for space, content in left.memories.items():
+            self._buffers[space].data[:] = content
 
     def _leave_results(self, launch: int) -> None:
         """What device memory holds after a launch: a file a block, which the parent process reads."""
@@ -653,18 +690,14 @@ class Host:
         self._native.side = 0
         self._core = None
 
-    def _run_block(
-        self, number: int, index: int, block: int, side: str, subblock: int, entry: int, arguments: int, pc: int
-    ) -> int:
-        """One block on one core; returns 0, or the code of the exception that ended it."""
+    def _run_block(self, number: int, core: CoreId, entry: int, arguments: int, pc: int) -> int:
+        """One core of a block; returns 0, or the code of the exception that ended it."""
         native, sink = self._native, self.sink
-        index &= 0xFFFF
+        index, block, side, subblock = core
         self._tiles.clear()
         self._stopped = False
         self._core = BlockCore(self.machine, index, block, side, subblock, self._buffers)
-        self._core.subblocks = native.subblocks
         native.core, native.block, native.subblock = index, block, subblock
-        self._core.state.share(np.ctypeslib.as_array(native.kept))
         native.in_vector_function = 0
         native.side = 1 if side == "aiv" else 2
         sink.append(pack_row(index, 0, Kind.LAUNCH_BEGIN, 0, 0, 0, -1, number, pc, 0, SITE_PC, 0, 0), b"")

@@ -72,9 +72,8 @@ enum class AccToVecMode : uint8_t { SingleModeVec0 = 0, SingleModeVec1 = 1, Dual
 enum class ReluPreMode : uint8_t { NoRelu = 0, NormalRelu = 1 };
 enum class AtomicType : uint8_t { AtomicNone = 0, AtomicAdd = 1 };
 enum class TCopyMode : uint8_t { SHALLOW_COPY = 0, DEEP_COPY = 1 };
-enum class SyncAllMode : uint8_t { Hard = 0, Soft = 1 };
 enum class SyncCoreType : uint8_t { AIVOnly = 0, AICOnly = 1, Mix = 2 };
-enum class TFillPadMode : uint8_t { Normal = 0, InPlace = 1, Expand = 2 };
+enum class SyncAllMode : uint8_t { Hard = 0, Soft = 1 };
 enum class SetFmatrixMode { FMATRIX_A_AUTO, FMATRIX_B_AUTO, FMATRIX_A_MANUAL, FMATRIX_B_MANUAL };
 enum class HistByte : uint8_t { BYTE_0 = 0, BYTE_1 = 1, BYTE_2 = 2, BYTE_3 = 3 };
 enum class PowAlgorithm : uint8_t { DEFAULT, HIGH_PRECISION };
@@ -807,6 +806,22 @@ ASCSIM_INLINE void TSYNC()
     pipe_barrier(detail::pipe_of(OpCode));
 #endif
 }
+
+#ifndef ASCSIM_PROFILE_CPU
+
+template <SyncCoreType CoreType = SyncCoreType::AIVOnly>
+ASCSIM_INLINE void SYNCALL()
+{
+    ascsim_syncall(static_cast<int>(CoreType));
+}
+
+template <SyncAllMode Mode, SyncCoreType CoreType = SyncCoreType::AIVOnly, typename Workspace>
+ASCSIM_INLINE void SYNCALL(Workspace&, int32_t = 0)
+{
+    static_assert(Mode == SyncAllMode::Hard, "ascsim L012 SYNCALL: SyncAllMode::Soft is not implemented");
+    SYNCALL<CoreType>();
+}
+#endif
 
 template <pipe_t SrcPipe, pipe_t DstPipe>
 ASCSIM_INLINE void PtoSetWaitFlag([[maybe_unused]] event_t set = EVENT_ID0, [[maybe_unused]] event_t wait = EVENT_ID0)
