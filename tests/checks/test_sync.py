@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from ascsim.checks.context import pipe_name
 from ascsim.diagnostics import Severity
 from checks.builder import MTE2, MTE3, Builder, S, V, gm
 
@@ -67,10 +68,99 @@ def test_waits_without_set_of_one_flag_are_one_finding() -> None:
 def test_a_set_of_another_pair_or_id_is_pointed_at(source: int, target: int, event: int, hint: str) -> None:
     builder = Builder()
     builder.set(source, target, event, line=1)
-    builder.wait(MTE2, V, 0, line=2)
+    for _ in range(2):  # not as many as there are sets: not one for the other
+        builder.wait(MTE2, V, 0, line=2)
     found = {d.code: d for d in builder.run()}
     assert set(found) == {"S001", "S003"}
     assert found["S001"].notes == (hint,)
+
+
+def test_one_call_with_an_event_id_of_a_variable_is_one_finding() -> None:
+    builder = Builder()
+    for turn in range(10):
+        builder.op(MTE2, "TLOAD", [], [4096 * turn], line=1)
+        builder.wait(MTE2, V, turn % 2, line=3)
+        builder.op(V, "TADD", [4096 * turn], [4096 * turn + 2048], line=4)
+    (found,) = builder.run()
+    assert (found.code, found.count) == ("S001", 10)
+    assert found.mend == "Add set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0) after line 1."
+    assert "the same with EVENT_ID1" in found.notes
+
+
+# A loop with one call wrong
+
+
+def loop(turns: int, wrong: str = "", instead: tuple[int, int, int] | None = None) -> Builder:
+    """Load, add, store over one pair of buffers; the call of that name is left out, or made for another flag."""
+    builder = Builder()
+    builder.launch(1)
+    x, y = builder.tile("x", 0, 16, 64), builder.tile("y", 0x2000, 16, 64)
+
+    def call(name: str, line: int) -> None:
+        source, target = FLAGS[name]
+        flag = instead if name == wrong else (source, target, 0)
+        if flag is not None:
+            (builder.set if name.startswith("set") else builder.wait)(*flag, line=line)
+
+    call("set free x", 1)
+    call("set free y", 2)
+    for turn in range(turns):
+        call("wait free x", 10)
+        builder.op(MTE2, "TLOAD", [gm(4096 * turn, 4096)], [x], line=11)
+        call("set loaded", 12)
+        call("wait loaded", 13)
+        call("wait free y", 14)
+        builder.op(V, "TADD", [x], [y], line=15)
+        call("set used x", 16)
+        call("set added", 17)
+        call("wait added", 18)
+        builder.op(MTE3, "TSTORE", [y], [gm(0x1000000 + 4096 * turn, 4096)], line=19)
+        call("set stored y", 20)
+    call("wait last x", 30)
+    call("wait last y", 31)
+    builder.end(1)
+    return builder
+
+
+FLAGS = {
+    "set free x": (V, MTE2), "set free y": (MTE3, V), "wait free x": (V, MTE2), "set loaded": (MTE2, V),
+    "wait loaded": (MTE2, V), "wait free y": (MTE3, V), "set used x": (V, MTE2), "set added": (V, MTE3),
+    "wait added": (V, MTE3), "set stored y": (MTE3, V), "wait last x": (V, MTE2), "wait last y": (MTE3, V),
+}  # fmt: skip
+
+
+def test_the_loop_is_silent() -> None:
+    assert loop(1000).run() == []
+
+
+@pytest.mark.parametrize("wrong", FLAGS)
+@pytest.mark.parametrize("turns", [3, 1000])
+def test_a_call_left_out_of_a_loop_is_one_finding(turns: int, wrong: str) -> None:
+    (found,) = loop(turns, wrong).run()
+    source, target = FLAGS[wrong]
+    kind = "set_flag" if wrong.startswith("set") and found.code == "S001" else "wait_flag"
+    assert f"Add {kind}({pipe_name(source)}, {pipe_name(target)}, EVENT_ID0)" in found.mend
+
+
+@pytest.mark.parametrize("other", ["event id", "way round", "source", "target"])
+@pytest.mark.parametrize("wrong", FLAGS)
+def test_a_call_for_another_flag_is_one_finding_that_names_both(wrong: str, other: str) -> None:
+    source, target = FLAGS[wrong]
+    instead = {
+        "event id": (source, target, 1), "way round": (target, source, 3), "source": (S, target, 0),
+        "target": (source, S, 0),
+    }[other]  # fmt: skip
+    (found,) = loop(100, wrong, instead).run()
+    assert found.code == "S005"
+    for a, b, event in (instead, (source, target, 0)):
+        assert f"_flag({pipe_name(a)}, {pipe_name(b)}, EVENT_ID{event})" in found.mend
+
+
+def test_a_lonely_set_and_a_lonely_wait_that_have_nothing_to_do_with_each_other() -> None:
+    builder = Builder()
+    builder.set(V, MTE3, 0)
+    builder.wait(MTE2, S, 1)
+    assert sorted(builder.codes()) == ["S001", "S003"]
 
 
 def test_a_wait_that_stands_before_its_set() -> None:

@@ -29,7 +29,8 @@ class Found:
     ``rows`` are the trace rows it speaks of, first the one to blame, and ``whats`` says of each what it did there;
     ``places`` are others, that no row stands for.
     Findings of one code with the same instructions (by source site) and the same ``key`` (pipes, operands) are one.
-    ``covers`` are rows whose own findings this one explains; those with ``yields`` are dropped then.
+    ``covers`` are rows whose own findings this one explains; those with ``yields`` are dropped then. ``claims`` are rows
+    that this finding alone speaks of: others that cover one of them are dropped.
     """
 
     code: str
@@ -43,6 +44,7 @@ class Found:
     key: Hashable = ()
     covers: tuple[int, ...] = ()
     yields: bool = False
+    claims: tuple[int, ...] = ()
     places: tuple[Place, ...] = ()
 
 

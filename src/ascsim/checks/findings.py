@@ -31,10 +31,12 @@ def fold(founds: Iterable[Found], context: Context, limit: int, rules: Sequence[
         first, count = folded.get(key, (found, 0))
         folded[key] = (first, count + found.count)
     explained = {_line(context, row) for found, _ in folded.values() for row in found.covers}
+    claimed = {_line(context, row) for found, _ in folded.values() for row in found.claims}
     kept = [
         (found, count)
         for found, count in _by_cause(folded.values(), context)
         if not (found.yields and _line(context, found.rows[0]) in explained)
+        and not any(_line(context, row) in claimed for row in found.covers)
     ]
     kept.sort(key=lambda entry: entry[0].rows[0] if entry[0].rows else -1)
     told, silent = suppress([_diagnostic(found, count, context) for found, count in kept], rules)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -63,21 +63,116 @@ SET_TWICE = CATALOGUE.add(
     "    TLOAD(b, y); set_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);   // not EVENT_ID0 again",
 )  # fmt: skip
 
+MISMATCH = CATALOGUE.add(
+    "S005", Severity.ERROR, "A set and a wait that name different flags",
+    "A pipe waits for a flag that nothing sets, and as often a flag is set that nothing waits for; the two differ in the "
+    "event id or in a pipe. On a chip the kernel hangs at the wait.\n\n"
+    "A flag is a pair of pipes and an event id: give all three the same in both calls. In a loop over several buffers, "
+    "look at how the event id follows from the turn.\n\n"
+    "Example:\n"
+    "    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+    "    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);   // must be EVENT_ID0",
+)  # fmt: skip
+
 
 def check(context: Context) -> Iterator[Found]:
     """Findings of flags that do not pair."""
     flags = context.flags
-    lonely = flags.partner < 0
+    mismatches = list(_mismatches(context, flags))
+    yield from (_mismatch(context, flags, *found) for found in mismatches)
+    known = np.zeros(len(flags.partner), bool)
+    for waits, sets in mismatches:
+        known[[*waits, *sets]] = True
+    lonely = (flags.partner < 0) & ~known
     late = ~flags.is_set & (flags.partner > np.arange(len(flags.partner)))
-    yield from _each(context, flags, np.flatnonzero(lonely & ~flags.is_set), _wait_without_set, by_flag=True)
+    unset = np.flatnonzero(lonely & ~flags.is_set)
+    yield from _one_a_call(context, _each(context, flags, unset, _wait_without_set, by_flag=True))
     yield from _each(context, flags, np.flatnonzero(late), _wait_before_set)
-    doubled = np.flatnonzero(flags.doubled)
+    doubled = np.flatnonzero(flags.doubled & ~known)
+    doubled = doubled[~known[flags.before[doubled]]]
     yield from _each(context, flags, doubled, _set_twice)
     # A set that another finding speaks of is not told again, nor are its fellows of the same line.
     told = {_line(context, flags, n) for n in (*doubled.tolist(), *flags.before[doubled].tolist())}
     left = [n for n in np.flatnonzero(lonely & flags.is_set).tolist() if not context.stopped[flags.core[n]]]
     left = [number for number in left if _line(context, flags, number) not in told]
     yield from _each(context, flags, np.array(left, np.int64), _set_without_wait)
+
+
+def _one_a_call(context: Context, founds: Iterator[Found]) -> Iterator[Found]:
+    """Findings of one call that takes its event id from a variable, as one."""
+    calls: dict[Hashable, Found] = {}
+    for found in founds:
+        assert isinstance(found.key, tuple)
+        source, target, event = found.key
+        call = (context.site(found.rows[0]) or found.rows[0], source, target)
+        if call in calls:
+            first = calls[call]
+            notes = (*first.notes, f"the same with EVENT_ID{event}")
+            calls[call] = replace(first, notes=notes, count=first.count + found.count)
+        else:
+            calls[call] = found
+    yield from calls.values()
+
+
+def _mismatches(context: Context, flags: Flags) -> Iterator[tuple[list[int], list[int]]]:
+    """(lonely waits of one flag, sets without a wait of another) that were meant for each other.
+
+    There are as many of the one as of the other, the flags are alike, and one of them is nowhere used as it should be:
+    it has no set at all, or no wait.
+    """
+    for core in np.unique(flags.core[flags.partner < 0]).tolist():
+        if context.stopped[core]:
+            continue
+        low, high = np.searchsorted(flags.core, (core, core + 1)).tolist()
+        of: dict[tuple[bool, tuple[int, int, int]], list[int]] = {}
+        kinds = set()
+        for number in range(low, high):
+            kinds.add((bool(flags.is_set[number]), _of(flags, number)))
+            if flags.partner[number] < 0:
+                of.setdefault((bool(flags.is_set[number]), _of(flags, number)), []).append(number)
+        free = {flag: numbers for (is_set, flag), numbers in of.items() if is_set}
+        for (is_set, flag), waits in of.items():
+            alike = [
+                other for other, sets in free.items()
+                if not is_set and len(sets) == len(waits) and sets[0] < waits[0] and _are_alike(flag, other)
+                and ((True, flag) not in kinds or (False, other) not in kinds)
+            ]  # fmt: skip
+            if alike:
+                yield waits, free.pop(min(alike, key=lambda other: other[:2] != flag[:2]))
+
+
+def _are_alike(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
+    """One pair of pipes (either way round), or one event id and one pipe."""
+    if sorted(one[:2]) == sorted(other[:2]):
+        return True
+    return one[2] == other[2] and (one[0] == other[0] or one[1] == other[1])
+
+
+def _mismatch(context: Context, flags: Flags, waits: list[int], sets: list[int]) -> Found:
+    calls = calls_of(context.trace)
+    wait, set_ = waits[0], sets[0]
+    row, setter = int(flags.row[wait]), int(flags.row[set_])
+    wanted, given = _of(flags, wait), _of(flags, set_)
+    core = flags.core == flags.core[wait]
+    is_set_elsewhere = bool((core & flags.is_set & _is(flags, wanted)).any())
+    if is_set_elsewhere:
+        mend = f"Change {calls.set(*given)} at {context.where(setter, row)} to {calls.set(*wanted)}."
+    else:
+        mend = f"Change {calls.wait(*wanted)} at {context.where(row, row)} to {calls.wait(*given)}."
+    if not is_set_elsewhere and not (core & ~flags.is_set & _is(flags, given)).any():
+        mend = f"Use one flag in both: {mend[0].lower()}{mend[1:-1]}, or the set to {calls.set(*wanted)}."
+    return Found(
+        "S005", Severity.ERROR,
+        f"set and wait differ: {pipe_name(wanted[1])} waits for the flag from {_name(*wanted)}, but the one from "
+        f"{_name(*given)} is set",
+        (row, setter), (f"{pipe_name(wanted[1])} waits", f"{pipe_name(given[0])} sets the other flag"), (), mend,
+        len(waits), key=(wanted, given), claims=tuple(int(flags.row[number]) for number in sets),
+    )  # fmt: skip
+
+
+def _is(flags: Flags, flag: tuple[int, int, int]) -> np.ndarray:
+    source, target, event = flag
+    return (flags.source == source) & (flags.target == target) & (flags.event == event)
 
 
 def _line(context: Context, flags: Flags, number: int) -> tuple[int, ...]:
