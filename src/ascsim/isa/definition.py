@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from ascsim.diagnostics import Diagnostic, Place, Refused, Severity
+from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Refused, Severity
 from ascsim.isa import rules as rule_language
 from ascsim.isa.rules import Rule
 from ascsim.machine.core import Core, Finding, Group, Touch
@@ -681,7 +681,8 @@ class RegisterInstruction(Definition):
     INOUT), or ``none`` (the semantics see to the mask themselves, or there is none). ``part`` is for types of two
     widths: of the narrower one, the lanes number ``part``, ``part + ratio``, ... take part (PART_EVEN is 0), and others
     become 0. ``memory`` maps a variant to its :class:`Load` or :class:`Store`, or is None. ``returns`` names the
-    written register that the C++ function returns; the others it takes by reference. ``cpp_lacks`` are variants for
+    written register that the C++ function returns; the others it takes by reference. The codes of ``warns`` are told
+    wherever it is used. ``cpp_lacks`` are variants for
     which the C++ library has no overload, ``cpp_others`` argument lists that it takes beside ``cpp_order``.
 
     ``native`` says how the compiled form comes about (see isa/compile.py): ``loops`` (what the semantics do is recorded
@@ -719,6 +720,12 @@ class RegisterInstruction(Definition):
         # A mask register has no type: any pointer will do, if there is no other register.
         typed = any(o.sort is Sort.VREG for o in self.operands)
         self.pointer_types = set() if typed else {o.dtype for o in pointers} - {o.lane_mask for o in self.operands}
+
+    @property
+    def told(self) -> list[Finding]:
+        """What every use of it is told."""
+        entries = [CATALOGUE.codes[code] for code in self.warns]
+        return [Finding(e.code, e.severity, f"{self.title}: {e.title[0].lower()}{e.title[1:]}") for e in entries]
 
     @property
     def results(self) -> list[Operand]:
@@ -852,8 +859,8 @@ class BoundRegisterInstruction:
         return
 
     def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
-        """Register instructions watch no data."""
-        return ()
+        """What is to be told of every use: the definition's ``warns``. Register instructions watch no data."""
+        return self.definition.told
 
     def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
         """See :class:`Definition`."""

@@ -361,3 +361,12 @@ def test_rounding_to_whole_numbers(name: str, kind: str, seed: int) -> None:
     np.testing.assert_array_equal(result, expected)
     number = ~np.isnan(expected)
     np.testing.assert_array_equal(np.signbit(result[number]), np.signbit(expected[number]))
+
+
+def test_what_rounds_otherwise_than_its_name_says_is_told() -> None:
+    bench = Bench("a5")
+    source = bench.vreg("bf16", [1.0] * 128)
+    bench.issue("asc_bfloat162half_ru", source, ALL)
+    assert bench.findings() == []
+    bench.issue("asc_bfloat162half_rn", source, ALL)
+    assert bench.findings() == ["VCVT-1"]

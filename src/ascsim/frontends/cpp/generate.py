@@ -632,7 +632,7 @@ def _of_functions(
         *(
             _no_form(name, x, profile)
             for name, x in named.items()
-            if any(o.kept is None for d in x for o in d.operands)
+            if any(o.kept is None and o.name != getattr(d, "returns", "") for d in x for o in d.operands)
         ),
         "",
         *(

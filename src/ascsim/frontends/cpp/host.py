@@ -458,6 +458,8 @@ class Host:
                 self._stop(stop, pc)
                 return None
         address = native_pointer(definition.bind(**definition.variants[variant]))
+        for told in definition.told:
+            self._note_finding(told.code, told.headline, told.notes, told.mend, self.sink.last_site, (), told.severity)
         self.sink.note("mnemonic", {"id": number, "name": definition.name, "title": definition.title})
         return address
 
@@ -864,6 +866,13 @@ class Host:
         places: Sequence[tuple[str, int]] = (), severity: Severity = Severity.ERROR,
     ) -> None:  # fmt: skip
         """A finding of the host program: at a call site, in no row."""
+        self._note_finding(code, headline, notes, mend, pc, places, severity)
+        self._set_error(headline)
+
+    def _note_finding(
+        self, code: str, headline: str, notes: Sequence[str], mend: str, pc: int, places: Sequence[tuple[str, int]],
+        severity: Severity,
+    ) -> None:  # fmt: skip
         self.sink.note(
             "finding",
             {
@@ -871,7 +880,6 @@ class Host:
                 "notes": list(notes), "mend": mend, "places": [{"what": what, "site": site} for what, site in places],
             },
         )  # fmt: skip
-        self._set_error(headline)
 
     def _set_error(self, text: str) -> None:
         self.library.ascsim_set_error(text.encode())

@@ -80,6 +80,12 @@ class NativeSink:
         """How many rows there are."""
         return self._counts[0]
 
+    @property
+    def last_site(self) -> int:
+        """The site of the newest row."""
+        start = (self.n_rows - 1 - self._written[0]) * ROW.itemsize + ROW.fields["site"][1]  # type: ignore[index]
+        return int.from_bytes(self._windows[0][start : start + 8], "little") if start >= 0 else 0
+
     def append(self, row: bytes, accesses: bytes) -> int:
         """See :class:`ascsim.machine.trace.Sink`."""
         if accesses:

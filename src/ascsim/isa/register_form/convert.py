@@ -16,11 +16,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.isa.definition import Asm, In, LaneMask, Out, Sort, register_instruction, types_of
 from ascsim.isa.semantics import convert
 from ascsim.isa.semantics.convert import CEIL, FLOOR, ODD, RINT, ROUND, TRUNC
 from ascsim.machine.dtypes import DTYPES
 from ascsim.machine.operands import REGISTER_BYTES
+
+CATALOGUE.add(
+    "VCVT-1", Severity.WARNING, "Rounds up, though its name says to nearest",
+    "The page of asc_bfloat162half_rn and asc_bfloat162half_rn_sat says that they round to nearest, ties to even. The "
+    "chip's library passes ROUND_C to the instruction, so that they round up like asc_bfloat162half_ru; so they do here. "
+    "Call asc_bfloat162float and asc_float2half_rn to round to nearest.",
+)  # fmt: skip
 
 Lanes = np.ndarray
 Function = Callable[..., Any]
@@ -307,14 +315,13 @@ def _define(row: Row, rounding: Rounding, saturates: bool | None, part: int) -> 
     if places and source.size >= target.size:
         places += " The others become 0."
     notes = [*([_MASK_NOTE] if ratio > 1 else []), *(["Deprecated."] if row.deprecated else [])]
-    if mode != rounding.mode:
-        notes.append("The library's code rounds up (ROUND_C) under this name, whose page says to nearest: so here.")
     round_text = f", rounding {rounding.said}" if rounding.said else ""
     register_instruction(
         f"vcvt_{row.source}_{row.target}{suffix}", cpp=f"asc_{row.base}{suffix}", values="native",
         operands=(Out("dst", Sort.VREG, "T"), In("src", Sort.VREG, "S"), LaneMask(of="S")),
         variants=({"T": target, "S": source},), native="loops",
         asm=tuple(_spellings(row, rounding, saturates, _PARTS[ratio][part])), **record,
+        warns=("VCVT-1",) if mode != rounding.mode else (),
         doc="\n\n".join(
             s for s in (
                 f"Convert {_said(row.source)} to {_said(row.target)}{round_text}; inactive lanes become 0.",
