@@ -40,3 +40,7 @@ def test_a_vector_core_knows_its_place_in_its_block():
     assert bench.issue("asc_get_sub_block_num") == 1
     assert bench.issue("asc_get_core_id") == bench.core.index
     assert bench.issue("asc_get_arch_ver") == 0x220
+
+
+def test_an_address_on_the_chip_is_an_offset():
+    assert Bench("a5").issue("asc_get_phy_buf_addr", 4096) == 4096

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ascsim.isa.definition import CHIPS, Asm, plain_instruction
+from ascsim.isa.definition import CHIPS, Asm, Scalar, plain_instruction
 from ascsim.machine.core import ALL_ONES, Core
-from ascsim.machine.dtypes import u32
+from ascsim.machine.dtypes import u32, u64
 
 
 @plain_instruction(
@@ -52,6 +52,17 @@ def get_subblockdim(core: Core, call: SimpleNamespace) -> int:
 def get_coreid(core: Core, call: SimpleNamespace) -> int:
     """The number of the core that runs this."""
     return core.index
+
+
+@plain_instruction(
+    "get_imm", cpp="get_imm", aliases=("asc_get_phy_buf_addr",), asm=(), profiles=CHIPS, result="uint64_t",
+    level="system", core="any", operands=(Scalar("offset", u64, doc="bytes from the start of the memory"),),
+    notes=("Do not mix it with arrays (__ubuf__ T x[N]): they too begin at the start of the memory.",),
+    sources=("asc-devkit C-API sys_var/asc_get_phy_buf_addr",),
+)  # fmt: skip
+def get_imm(core: Core, call: SimpleNamespace) -> int:
+    """The address of a byte of on-chip memory, to be cast to a pointer into the memory that is meant."""
+    return int(call.offset)
 
 
 _ARCHITECTURES = {"a2a3": 0x220, "a5": 0x310}
