@@ -699,6 +699,7 @@ class Host:
         self._tiles.clear()
         self._stopped = False
         self._core = BlockCore(self.machine, index, block, side, subblock, self._buffers)
+        self._core.state.share(np.ctypeslib.as_array(native.kept))
         native.core, native.block, native.subblock = index, block, subblock
         native.in_vector_function = 0
         native.side = 1 if side == "aiv" else 2
