@@ -50,7 +50,7 @@ def wanted(values: np.ndarray, mode: CmpMode, pitch: int, offset: int) -> list[n
 @pytest.mark.parametrize(
     ("chip", "kind", "number"),
     [("a2a3", "f32", "u32"), ("a2a3", "f16", "u16"), ("a5", "f32", "u32"), ("a5", "f16", "u16"), ("a5", "u32", "u32"),
-     ("a5", "i16", "u16"), ("a5", "u16", "u16"), ("a5", "i32", "u32")],
+     ("a5", "i16", "u16"), ("a5", "u16", "u16"), ("a5", "i32", "u32"), ("a5", "u8", "u16"), ("a5", "i8", "u32")],
 )  # fmt: skip
 @pytest.mark.parametrize("mode", [CmpMode.EQ, CmpMode.GT])
 def test_places_of_matches(chip: str, kind: str, number: str, mode: CmpMode) -> None:

@@ -18,7 +18,7 @@ from ascsim.isa.steps import Move, flag_pair, group
 from ascsim.isa.sync import pipe_barrier
 from ascsim.isa.tile.compare import CmpMode
 from ascsim.machine.core import Core, Group, Step, Touch
-from ascsim.machine.dtypes import f16, f32, i16, i32, u16, u32
+from ascsim.machine.dtypes import f16, f32, i8, i16, i32, u8, u16, u32
 from ascsim.machine.operands import REGISTER_BYTES, Region, Tile
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import Pipe, SLayout
@@ -31,14 +31,19 @@ _LANES = REGISTER_BYTES // 4
 
 
 def _looks_beyond(call: SimpleNamespace) -> bool:
-    """Whether the A5 compares whole registers of a row, valid or not: for 2-byte elements."""
-    return call.src.dtype.size == 2
+    """Whether the A5 compares whole registers of a row, valid or not: for bytes and 2-byte elements."""
+    return call.src.dtype.size < 4
+
+
+def _unit(call: SimpleNamespace) -> int:
+    """Columns that the A5 works on at a time."""
+    return 2 * _LANES if call.src.dtype.size == 1 else _LANES
 
 
 def compared_columns(call: SimpleNamespace, profile: Profile) -> int:
     """Columns of src whose places may be gathered."""
     columns = call.src.valid_cols
-    return -(-columns // _LANES) * _LANES if profile.name == "a5" and _looks_beyond(call) else columns
+    return -(-columns // _unit(call)) * _unit(call) if profile.name == "a5" and _looks_beyond(call) else columns
 
 
 def _rows(tile: Tile, rows: int, columns: int, kind: np.dtype | None = None) -> Region:
@@ -77,7 +82,9 @@ def matches(call: SimpleNamespace, core: Core) -> np.ndarray:
 def places(call: SimpleNamespace, core: Core) -> list[np.ndarray]:
     """The places that each row gathers, and so how many: from ``offset`` on, by the row's length."""
     found = matches(call, core)
-    columns = call.src.cols if core.profile.name == "a2a3" else -(-call.src.valid_cols // _LANES) * _LANES
+    columns = call.src.cols
+    if core.profile.name == "a5":
+        columns = -(-call.src.valid_cols // _unit(call)) * _unit(call)
     return [
         (int(call.offset) + row * columns + np.flatnonzero(line)).astype(np.int64).astype(np.uint32)
         for row, line in enumerate(found)
@@ -231,7 +238,7 @@ class TGatherCompare:
     )  # fmt: skip
     rules = (
         dtype("dst", a2a3=(u32, i32), a5=(u32, i32)),
-        dtype("src", a2a3=(f32, f16, i32), a5=(f32, f16, i32, u32, i16, u16)),
+        dtype("src", a2a3=(f32, f16, i32), a5=(f32, f16, i32, u32, i16, u16, i8, u8)),
         refuse("L006", "cmp_mode is EQ or GT", _other_mode, breaks=_with_other_mode, mend="Use TCMPS and TSEL."),
         refuse("L002", "int32 is compared with EQ", _integers_greater, breaks=_with_integers, profiles=A2A3,
                mend="Convert it to float."),
@@ -240,17 +247,18 @@ class TGatherCompare:
         finding("TGATHER-6", "the numbers for half elements have 16 bits", _wide_numbers, breaks=_with_wide_numbers,
                 profiles=A2A3, why="The library reads them as int16, whatever the tile's type.",
                 mend="Declare k_value as uint16."),
-        finding("E-TGATHER-TAIL", "2-byte rows are whole registers of 64 elements", _runs_beyond, breaks=_with_tail,
+        finding("E-TGATHER-TAIL", "rows of 2-byte elements are multiples of 64, of bytes 128",
+                _runs_beyond, breaks=_with_tail,
                 profiles=("a5",), why="The library compares all lanes of the last register of a row.",
-                mend="Make the valid columns a multiple of 64."),
+                mend="Make the valid columns a multiple of 64 (bytes: 128)."),
     )  # fmt: skip
     is_static = False
     notes = (
         "A2/A3: the scalar unit writes the places of all elements to tmp, a vconv the numbers; vcmpvs row by row, "
         "between flags; a vreducev2 a row; the scalar unit stores each row's count. The tile tmp is only the first part "
         "of what is used: bits (its own rows and columns), then 4 bytes for each element of src, then the numbers.",
-        "A2/A3: rows count by the columns of src. A5: by its valid columns rounded up to 64, and cdst gets bytes, four "
-        "for each place; floats are rounded to integers first; all but half are compared as unsigned numbers.",
+        "A2/A3: rows count by the columns of src. A5: by its valid columns rounded up to 64 (bytes: 128), and cdst gets "
+        "bytes, four for each place; floats are rounded to integers first; all but half are compared as unsigned numbers.",
         "In .pto the number is a tile too: the library has no form for a scalar.",
     )
     assumed = ("The A5 stores the AR register in cdst, which counts bytes.",)
