@@ -58,6 +58,8 @@ MULTIPLIED: Types = (f32, f16, bf16, i32, u32, i16, u16, i64, u64)
 DIVIDED: Types = (f32, f16, i32, u32, i16, u16, i64, u64)
 BITS: Types = (i32, u32, i16, u16, i8, u8)
 SHIFTED: Types = (*BITS, i64, u64)
+HALVES_TOO: Types = (*BITS, f16, bf16)
+"""What the chips' TAND and TOR take, which ask for no type; the documentation tells of integers."""
 COUNTED: Types = (i32, u32, i16, u16)
 
 _SMALLEST = {f32: np.float32(2.0**-126), f16: np.float32(2.0**-14), bf16: np.float32(2.0**-126)}
@@ -308,13 +310,8 @@ def define(row: Lanes) -> TileInstruction:
                 given.append(next(read))
         if row.form == "scalar":
             return (given[0],)
-        flushes = row.flushed in profile.subnormals_flushed and kind.kind == "f" and not getattr(call, "precision", 0)
-        if flushes:
-            given = [arithmetic.flush(g, _SMALLEST[kind]) for g in given]
         function = row.of_floats if row.of_floats is not None and kind.kind == "f" else row.of
-        with np.errstate(all="ignore"):
-            result = function(*given)
-        return (arithmetic.flush(result, _SMALLEST[kind]) if flushes else result,)
+        return (flushing(function, given, row.flushed, call, profile),)
 
     def expand(self: Any, call: SimpleNamespace, profile: Profile) -> Iterator[Group] | None:
         """The A2/A3's steps, with a barrier between them."""
@@ -352,6 +349,19 @@ def define(row: Lanes) -> TileInstruction:
     return tile_instruction(
         row.name, pipe=Pipe.V, cpp_templates=("precision",) if row.precision else (), asm=row.asm, profiles=row.profiles
     )(type(row.name, (), members))
+
+
+def flushing(
+    function: Callable[..., Any], given: Sequence[np.ndarray], flushed: str, call: SimpleNamespace, profile: Profile
+) -> np.ndarray:
+    """The result; zeros stand for subnormals where the profile's operation of that name takes and gives none."""
+    kind: DType = call.dst.dtype
+    flushes = flushed in profile.subnormals_flushed and kind.kind == "f" and not getattr(call, "precision", 0)
+    if flushes:
+        given = [arithmetic.flush(g, _SMALLEST[kind]) for g in given]
+    with np.errstate(all="ignore"):
+        result: np.ndarray = function(*given)
+    return arithmetic.flush(result, _SMALLEST[kind]) if flushes else result
 
 
 def _worked_in(kind: DType) -> np.dtype:
@@ -401,9 +411,9 @@ tmin = define(Lanes(
     arithmetic.minimum, FOUR, EVERY, EVERY, of_floats=arithmetic.float_minimum,
     assumed=("The A2/A3 take NaN and signed zeros as the A5 does, whose pages alone tell.",),
 ))  # fmt: skip
-tand = define(Lanes("tand", "The bits that both tiles have.", _BINARY, arithmetic.bits_and, BITS, BITS, SHIFTED,
+tand = define(Lanes("tand", "The bits that both tiles have.", _BINARY, arithmetic.bits_and, HALVES_TOO, HALVES_TOO, SHIFTED,
                     values="bits", in_words=True, notes=_LOGIC))  # fmt: skip
-tor = define(Lanes("tor", "The bits that either tile has.", _BINARY, arithmetic.bits_or, BITS, BITS, SHIFTED,
+tor = define(Lanes("tor", "The bits that either tile has.", _BINARY, arithmetic.bits_or, HALVES_TOO, HALVES_TOO, SHIFTED,
                    values="bits", in_words=True, notes=_LOGIC))  # fmt: skip
 tshl = define(Lanes("tshl", "Shift src0 left by as many bits as src1 says.", _BINARY, arithmetic.shift_left, BITS,
                     SHIFTED, SHIFTED, values="native", notes=_SHIFTS, assumed=_NEGATIVE_SHIFT))  # fmt: skip
