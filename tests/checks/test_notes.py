@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ascsim import profiles
 from ascsim.checks import run
 from ascsim.diagnostics import Severity, Site
+from ascsim.machine.trace import Kind, pack_row
 from checks.builder import Builder, V
 
 
@@ -64,3 +67,16 @@ def test_a_finding_of_the_host_program_has_its_lines() -> None:
     shown = [(d.count, [(place.what, str(place.site)) for place in d.places]) for d in found]
     allocated = ("allocated here", "main.cpp:10")
     assert shown == [(2, [("called here", "main.cpp:20"), allocated]), (1, [("called here", "main.cpp:30"), allocated])]
+
+
+@pytest.mark.parametrize(("dialect", "name"), [("pto", "TADD"), ("ptoas", "pto.tadd")])
+def test_a_rule_s_finding_names_the_instruction_as_the_kernel_does(dialect: str, name: str) -> None:
+    builder = Builder()
+    builder.note("dialect", name=dialect)
+    builder.note("mnemonic", id=1, name="tadd", title="TADD", asm="pto.tadd")
+    row = builder.sink.append(pack_row(0, V, Kind.INSTRUCTION, 1, 0, 0, -1, 0, 0, 1, 0, 0, 0), b"")
+    builder.note(
+        "finding", row=row, code="L003", severity="error", headline="TADD: operand b is f16", notes=[], mend=""
+    )
+    (found,) = builder.run()
+    assert found.headline == f"{name}: operand b is f16"

@@ -18,13 +18,21 @@ def check(context: Context) -> Iterator[Found]:
         yield Found(
             note["code"],
             Severity(note.get("severity", "error")),
-            note["headline"],
+            _in_the_kernel_s_words(context, row, note["headline"]) if known else note["headline"],
             (row,) if known else (),
             (context.name(context.root(row)),) if known else (),
             tuple(text for text in note.get("notes", ()) if text),
             note.get("mend", ""),
             places=() if known else tuple(_places(context, note)),
         )
+
+
+def _in_the_kernel_s_words(context: Context, row: int, headline: str) -> str:
+    """The headline with the instruction named as the kernel's language does; rules name it as C++ does."""
+    number = int(context.trace.rows["mnemonic"][context.root(row)])
+    titles = {data["id"]: data.get("title", data["name"]) for data in context.trace.noted("mnemonic")}
+    title = titles.get(number, "")
+    return headline.replace(f"{title}: ", f"{context.name(context.root(row))}: ", 1) if title else headline
 
 
 def _places(context: Context, note: dict[str, Any]) -> Iterator[Place]:
