@@ -285,7 +285,7 @@ def test_every_pto_example_is_in_the_table():
     assert {c.split()[1] for c in _commands()} == {f"examples/{p.name}" for p in EXAMPLES.glob("*.pto")}
 
 
-@pytest.mark.parametrize("command", _commands())
+@pytest.mark.parametrize("command", [c for c in _commands() if "DIR/" not in c])  # test_topk.py makes its files
 def test_examples_run_clean(command):
     done = ascsim(*command.split(), cwd=EXAMPLES.parent)
     assert done.returncode == 0, done.stdout + done.stderr
