@@ -56,7 +56,12 @@ CATALOGUE.add(
 
 
 def check(context: Context) -> Iterator[Found]:
-    """Findings of reads of bytes that were never written."""
+    """Findings of reads of bytes that were never written; none where the trace lacks writes."""
+    if context.trace.noted("untraced"):
+        context.hidden.append(
+            "reads of bytes never written were not looked for: the scalar unit's writes were not traced"
+        )
+        return
     yield from _local(context)
     yield from _global(context)
 

@@ -75,6 +75,7 @@ class Tiles:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
+        self._arrays = trace.noted("local_array")
         self.all = [data for data in trace.objects if data.get("type") == "tile" and data.get("address", -1) >= 0]
 
     def containing(self, space: int, byte: int) -> list[dict[str, Any]]:
@@ -86,13 +87,21 @@ class Tiles:
                 held.append((high - low, tile))
         return [tile for _, tile in sorted(held, key=lambda entry: entry[0])]
 
+    def _array(self, space: int, byte: int) -> dict[str, Any] | None:
+        """The declared array that holds the byte, if all that do have one name (of launches, say)."""
+        held = [a for a in self._arrays if a["space"] == space and 0 <= byte - a["start"] < a["size"]]
+        return {"type": "buffer", "name": held[0]["name"]} if len({a["name"] for a in held}) == 1 else None
+
     def of(self, number: int) -> dict[str, Any] | None:
-        """The object of an access: the noted one, or the one tile that holds its first byte."""
+        """The object of an access: the noted one, or the one tile or array that holds its first byte."""
         access = self._trace.accesses[number]
         if 0 < access["object"] <= len(self._trace.objects):
             return self._trace.objects[int(access["object"]) - 1]
-        held = self.containing(int(access["space"]), int(access["start"]))
-        return held[0] if len(held) == 1 or (held and _same_place(held)) else None
+        space, start = int(access["space"]), int(access["start"])
+        held = self.containing(space, start)
+        if not held:
+            return self._array(space, start)
+        return held[0] if len(held) == 1 or _same_place(held) else None
 
     def name(self, number: int) -> str:
         """The name of an access's object, or nothing."""

@@ -51,6 +51,11 @@ _KERNEL_OPTIONS: tuple[Callable[..., Any], ...] = (
     ),
     click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro for a C++ source."),
     click.option("-I", "includes", multiple=True, metavar="DIR", help="Look for a C++ source's headers here."),
+    click.option(
+        "--no-scalar-trace",
+        is_flag=True,
+        help="Do not follow what a C++ source reads and writes through pointers: faster where it does little else.",
+    ),
     click.option("--timeout", default=None, type=float, metavar="SECONDS", help="Stop a program that runs longer."),
     click.option(
         "--keep",

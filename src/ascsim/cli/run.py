@@ -165,7 +165,10 @@ def _program_output(as_json: bool) -> Any:
 # .pto
 
 
-_OF_CPP = (("defines", "-D"), ("includes", "-I"), ("keep", "--keep"), ("timeout", "--timeout"))
+_OF_CPP = (
+    ("defines", "-D"), ("includes", "-I"), ("keep", "--keep"), ("timeout", "--timeout"),
+    ("no_scalar_trace", "--no-scalar-trace"),
+)  # fmt: skip
 
 
 def _run_pto(file: Path, options: dict[str, Any]) -> Finished:
@@ -223,6 +226,7 @@ def _run_cpp(file: Path, options: dict[str, Any], bar: Bar | None) -> Finished:
     from ascsim.frontends.cpp import run
 
     flags = [*(f"-D{d}" for d in options["defines"]), *(f"-I{d}" for d in options["includes"])]
+    flags += ["--no-scalar-trace"] if options["no_scalar_trace"] else []
     own = bar.terminal() if bar else contextlib.nullcontext(sys.stderr if options["as_json"] else None)
     with own as output:
         finished, status = run.run_file(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,6 +92,18 @@ VCOPY = Move("vcopy", Pipe.V)
 VECTOR_DUP = Move("vector_dup", Pipe.V)
 COPY_UB = Move("copy_ubuf_to_ubuf", Pipe.V)
 SCALAR_LOOP = Move("scalar_loop", Pipe.S, "a loop of scalar reads and writes")
+
+
+class Named(NamedTuple):
+    """What rows of the trace that no instruction stands behind are called."""
+
+    number: int
+    name: str
+    title: str
+
+
+SCALAR_ACCESS = Named(next(_numbers), "scalar_access", "the scalar unit")
+"""C++ code reads or writes memory of the chip through a pointer."""
 
 
 def elements(tile: Tile, start: int, dims: Sequence[tuple[int, int]], bits: str = "") -> Region:

@@ -186,7 +186,7 @@ def options(compiler: Compiler, toolbox: Path, tmp_path: Path, monkeypatch: pyte
     """Options for a build in ``tmp_path``, which becomes the current directory. Objects are shared between tests."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ASCSIM_CACHE", str(toolbox / "cache"))
-    return BuildOptions(compiler=compiler, headers=(toolbox / "include",), cache=toolbox / "cache")
+    return BuildOptions(compiler=compiler, headers=(toolbox / "include",), cache=toolbox / "cache", scalar_trace=False)
 
 
 @pytest.fixture(scope="session")

@@ -119,6 +119,7 @@ def build(
         runtime_library=runtime_library(compiler),
         compiler=compiler,
         export_kernels=shared,
+        scalar_trace=False,
     )
     words = ("-g", "-include", str(own / "common.hpp"), *defines(), *flags)
     listed = [place / name for name in sources if not name.endswith(".hpp")]

@@ -60,7 +60,7 @@ def test_what_was_appended_is_there_after_a_kill(tmp_path, count):
 def tail(counted: list[int], written: list[int], rows: bytes, window: int = 128) -> bytes:
     """A tail as the runtime library leaves it."""
     head = np.array([*counted, *written, window], "<u8").tobytes().ljust(4096, b"\0")
-    return head + rows.ljust(window, b"\0") + bytes(2 * window)
+    return head + rows.ljust(window, b"\0") + bytes(3 * window)
 
 
 @pytest.mark.parametrize("in_file", [2, 3, 4])
@@ -69,7 +69,8 @@ def test_a_window_that_was_on_its_way_to_the_file_is_whole(tmp_path, in_file):
     (tmp_path / "rows.bin").write_bytes(b"".join(rows[:in_file]))
     (tmp_path / "accesses.bin").write_bytes(b"")
     (tmp_path / "masks.bin").write_bytes(bytes(64))
-    (tmp_path / "tail.bin").write_bytes(tail([4, 0, 1], [2, 0, 1], b"".join(rows[2:])))
+    (tmp_path / "shapes.bin").write_bytes(b"")
+    (tmp_path / "tail.bin").write_bytes(tail([4, 0, 1, 0], [2, 0, 1, 0], b"".join(rows[2:])))
     complete(tmp_path)
     assert (tmp_path / "rows.bin").read_bytes() == b"".join(rows)
     assert (tmp_path / "accesses.bin").read_bytes() == b""

@@ -140,7 +140,7 @@ class CommandLine:
     """A command line, sorted by what its parts are for.
 
     ``link`` has sources, objects, libraries and the linker's options in their order; ``link_flags`` are those compiler
-    options that linking needs too.
+    options that linking needs too. ``scalar_trace``: device code tells what it reads and writes through pointers.
     """
 
     mode: Mode = "link"
@@ -155,6 +155,7 @@ class CommandLine:
     text_flags: list[str] = field(default_factory=list)
     dependency_flags: list[str] = field(default_factory=list)
     host_only: bool = False
+    scalar_trace: bool = True
     keep: Path | None = None
     notes: list[str] = field(default_factory=list)
     query: bool = False
@@ -262,6 +263,8 @@ class _Parser:
             line.text_flags.append(word)
         elif word == "--cce-host-only":
             line.host_only = True
+        elif word == "--no-scalar-trace":
+            line.scalar_trace = False
         elif word == "--cce-pto-auto-enable":
             line.compile_flags.append("-D__PTO_AUTO__=1")
         elif word in ("-MD", "-MMD", "-MP"):

@@ -131,7 +131,7 @@ class BuildOptions:
         npu_arch: the profile's name or alias where the command line names none.
         keep: a directory that gets the rewritten files and the commands.
         export_kernels: make kernels callable by name (:mod:`.exports`), for callers without a host program.
-        scalar_trace: report scalar reads and writes of device code to ``__tsan_*`` functions of the runtime.
+        scalar_trace: let device code call the runtime library before it reads or writes through a pointer.
         headers: directories of ascsim's headers; by default those written by hand and those made for the profile.
         prelude: the headers that every file with device code includes first.
         runtime_library: a library that defines what programs need of the runtime. With it a name that nobody
@@ -144,7 +144,7 @@ class BuildOptions:
     npu_arch: str | None = None
     keep: Path | None = None
     export_kernels: bool = False
-    scalar_trace: bool = False
+    scalar_trace: bool = True
     headers: tuple[Path, ...] | None = None
     prelude: tuple[str, ...] = PRELUDE
     runtime_library: Path | None = None
@@ -228,7 +228,7 @@ def compile_program(
     options = options or BuildOptions()
     if output is None:
         names = [str(Path(source).absolute()) for source in sources]
-        what = repr((names, npu_arch, tuple(flags), shared, options.export_kernels, options.scalar_trace))
+        what = repr((names, npu_arch, tuple(flags), shared, options.export_kernels))
         place = hashlib.sha256(what.encode()).hexdigest()[:16]
         output = cache_directory() / "programs" / place / Path(sources[0]).stem
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -278,6 +278,7 @@ class _Build:
         self.commands: list[str] = []
         self.warnings: list[Message] = []
         self.keep = line.keep or options.keep
+        self.scalar_trace = line.scalar_trace and options.scalar_trace
         name = line.arch or options.npu_arch
         self.profile: Profile | None = profiles.find(name) if name else None
         self.headers = _own_headers(self.profile) if options.headers is None else options.headers
@@ -436,7 +437,7 @@ class _Build:
             flags += ["-v"] if line.verbose else []
             flags += [*_LINES, *line.host_flags, *(_OF_BLANKED_HOST if unit.has_device_code else ())]
         else:
-            flags += [*line.device_flags, *_OF_DEVICE, *(_SCALAR_TRACE[kind] if self.options.scalar_trace else ())]
+            flags += [*line.device_flags, *_OF_DEVICE, *(_SCALAR_TRACE[kind] if self.scalar_trace else ())]
         command = (*self.compiler.command, *flags, "-x", "c++", str(text))
         return _Job(side, command, text)
 
@@ -478,6 +479,7 @@ class _Build:
             "source": str(source.path.absolute()),
             "profile": self.profile.name,
             "headers": headers_hash(),
+            "scalar_trace": self.scalar_trace,
         }
         kernels = [asdict(kernel) | {"source": str(path)} for path, kernel in unit.kernels]
         described = Frame({**common, "side": "host", "kernels": kernels}, b"")
@@ -644,6 +646,7 @@ class _Build:
             "kernels": [kernel for frame in frames for kernel in frame.header.get("kernels", ())],
             "has_main": has_main,
             "key": key,
+            "scalar_trace": all(frame.header.get("scalar_trace", True) for frame in frames),
         }
 
     def _stub(self) -> Path:

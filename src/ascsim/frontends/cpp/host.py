@@ -33,6 +33,7 @@ from ascsim.frontends.cpp.sink import NativeSink, view_of
 from ascsim.frontends.cpp.symbols import SymbolTable
 from ascsim.isa import REGISTRY
 from ascsim.isa.definition import Definition, Operand, RegisterInstruction
+from ascsim.isa.steps import SCALAR_ACCESS
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.baton import Halted
 from ascsim.machine.core import GUARD, Core, Machine, Memory
@@ -160,6 +161,7 @@ _CALLBACKS: tuple[tuple[str, Any], ...] = (
     ("check", ctypes.CFUNCTYPE(_I32, _TEXT, _TEXT, _U32, _ADDRESS, _U64, _U32, _U64, _U64)),
     ("misuse", ctypes.CFUNCTYPE(None, _TEXT, _TEXT, _TEXT, _U64)),
     ("device_info", ctypes.CFUNCTYPE(_I64, _U32)),
+    ("give_way", ctypes.CFUNCTYPE(_I32)),
 )
 
 
@@ -271,6 +273,10 @@ class Host:
         self.machine.site_flags = SITE_PC
         self.machine.resolve_site = lambda number: None  # the parent process reads debug information, once
         self.sink.note("fill", {"with": chosen(), "bytes": FILLED})
+        self.sink.note(
+            "mnemonic", {"id": SCALAR_ACCESS.number, "name": SCALAR_ACCESS.name, "title": SCALAR_ACCESS.title}
+        )
+        ctypes.c_uint16.in_dll(self.library, "ascsim_scalar_mnemonic").value = SCALAR_ACCESS.number
         self._open(library_path, "runtime")
         if profile.npu_arch in _SOC_NAMES:
             name = _SOC_NAMES[profile.npu_arch].encode()
@@ -328,6 +334,8 @@ class Host:
 
     def _add(self, image: Image, module: NativeModule) -> None:
         self._kernels += image.kernels
+        if image.devices and not image.scalar_trace:
+            self.sink.note("untraced", {"what": "scalar"})
         devices = {}
         for device in image.devices:
             path = image.extract(device.side, self.directory)
@@ -364,6 +372,17 @@ class Host:
             self._set_error("the cores of the launch wait for each other")
             return 1
         self._result[0] = -1 if result is None else _as_int64(result)
+        return 0
+
+    def _give_way(self) -> int:
+        """The core reads one place of global memory again and again: others may have to write it first."""
+        core = self._core
+        assert core is not None
+        try:
+            self.machine.give_way(core)
+        except Halted:
+            self._stopped = True
+            return 1
         return 0
 
     def _decode(self, definition: Definition, key: tuple[int, bytes]) -> list[Any]:

@@ -99,6 +99,7 @@ class Image:
     descriptions of :class:`ascsim.frontends.cpp.rewrite.Kernel` as dictionaries, each with its ``source``.
     ``libraries`` are the names, as the loader knows them, of the shared libraries that it needs and that carry images
     themselves. ``headers`` is the hash of the headers that device code was compiled with.
+    ``scalar_trace`` is whether all device code reports what it reads and writes through pointers.
     """
 
     path: Path
@@ -111,6 +112,7 @@ class Image:
     version: str
     headers: str
     key: str
+    scalar_trace: bool = True
 
     def check_is_current(self) -> None:
         """Refuse device code that another ascsim compiled.
@@ -195,6 +197,7 @@ def load_image(path: str | Path) -> Image:
         version=data["version"],
         headers=data["headers"],
         key=data["key"],
+        scalar_trace=data.get("scalar_trace", True),
     )
 
 

@@ -9,7 +9,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from ascsim.machine.trace import ACCESS, ROW
+from ascsim.machine.trace import ACCESS, ROW, SHAPE
 
 
 class NativeTrace(ctypes.Structure):
@@ -30,7 +30,12 @@ class NativeTrace(ctypes.Structure):
 
 TAIL = "tail.bin"
 """Beside the tables: what is not in their files yet (``Tail`` of runtime.cpp)."""
-TABLES = (("rows.bin", ROW.itemsize), ("accesses.bin", ACCESS.itemsize), ("masks.bin", 32))
+TABLES = (
+    ("rows.bin", ROW.itemsize),
+    ("accesses.bin", ACCESS.itemsize),
+    ("masks.bin", 32),
+    ("shapes.bin", SHAPE.itemsize),
+)
 """The tables in the tail's order, and the bytes of a record."""
 _PAGE = 4096
 
@@ -46,10 +51,10 @@ def complete(directory: Path) -> None:
     if not path.exists():
         return
     tail = path.read_bytes()
-    numbers = struct.unpack_from("<7Q", tail)
-    window = numbers[6]
+    numbers = struct.unpack_from(f"<{2 * len(TABLES) + 1}Q", tail)
+    window = numbers[-1]
     for turn, (name, size) in enumerate(TABLES):
-        counted, written = numbers[turn], numbers[3 + turn]
+        counted, written = numbers[turn], numbers[len(TABLES) + turn]
         start = _PAGE + turn * window
         with (directory / name).open("r+b") as table:
             table.seek(written * size)
@@ -64,15 +69,15 @@ class NativeSink:
     def __init__(self, library: ctypes.CDLL, directory: Path) -> None:
         trace = NativeTrace.in_dll(library, "ascsim_trace")
         numbers = view_of(trace.n_rows, _PAGE).cast("Q")
-        window = numbers[6]
-        self._counts, self._written = numbers[:3], numbers[3:6]
+        count = len(TABLES)
+        window = numbers[2 * count]
+        self._counts, self._written = numbers[:count], numbers[count : 2 * count]
         self._windows = [view_of(trace.n_rows + _PAGE + turn * window, window) for turn in range(len(TABLES))]
         self._room = [window // size for _, size in TABLES]
         self._grow = library.ascsim_trace_grow
         self._shapes: dict[bytes, int] = {}
-        # What goes to these two is on disk at once: the program may crash next.
+        # What goes there is on disk at once: the program may crash next.
         ways = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._shapes_file = os.open(directory / "shapes.bin", ways | os.O_TRUNC, 0o644)
         self._notes = os.open(directory / "notes.jsonl", ways, 0o644)
 
     @property
@@ -100,8 +105,7 @@ class NativeSink:
         """See :class:`ascsim.machine.trace.Sink`."""
         number = self._shapes.get(packed)
         if number is None:
-            number = self._shapes[packed] = len(self._shapes) + 1
-            os.write(self._shapes_file, packed)
+            number = self._shapes[packed] = self._append(3, packed) + 1
         return number
 
     def _append(self, turn: int, records: bytes) -> int:

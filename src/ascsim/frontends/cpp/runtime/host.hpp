@@ -30,6 +30,7 @@ struct AscsimHost {
                      uint32_t expected, uint64_t host_bytes, uint64_t pc);
     void (*misuse)(const char* function, const char* what, const char* mend, uint64_t pc);
     int64_t (*device_info)(uint32_t attribute);  // -1: not known
+    int32_t (*give_way)(void);                   // the core waits for memory that others write; 0: go on
 };
 
 enum AscsimExpected { ASCSIM_HOST_MEMORY = 0, ASCSIM_DEVICE_MEMORY = 1, ASCSIM_ANY_MEMORY = 2 };
@@ -50,6 +51,8 @@ struct AscsimModule {
 extern AscsimHost ascsim_host;
 extern AscsimCall ascsim_call;
 extern char ascsim_soc_name[64];
+// What the rows of scalar accesses are called by (scalar.cpp).
+extern uint16_t ascsim_scalar_mnemonic;
 
 // Trace files and crash handlers; nothing of the program may have run before. Returns an error text or nullptr.
 const char* ascsim_runtime_start(const char* trace_directory, const AscsimHost* host);
@@ -69,6 +72,20 @@ namespace ascsim {
 
 // Ends the process with a message that the parent shows: the tool itself cannot go on.
 [[noreturn]] void fatal(const char* message);
+
+// All memories of the chip lie in this range, among others.
+extern uint64_t memories_start, memories_size;
+
+// The trace's table of shapes, which kernels do not see; otherwise like those of AscsimTrace.
+struct Shapes {
+    uint8_t* start;
+    uint64_t* count;
+    uint64_t capacity;
+};
+extern Shapes shapes;
+
+// End the block that runs, from where no exception may be thrown: destructors between are left out.
+[[noreturn]] void end_block();
 
 // The lock of all that may be called from several threads of the user's program.
 struct Lock {

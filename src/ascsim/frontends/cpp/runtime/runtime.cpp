@@ -3,6 +3,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -34,10 +35,16 @@ char ascsim_soc_name[64];
 static_assert(sizeof(AscsimOperand) == 112 && sizeof(AscsimCore) == 192 && sizeof(AscsimTrace) == 72);
 static_assert(sizeof(AscsimCall) == 16 + ASCSIM_MAX_OPERANDS * sizeof(AscsimOperand) && sizeof(AscsimModule) == 1048);
 
+namespace ascsim {
+uint64_t memories_start, memories_size;
+Shapes shapes;
+}  // namespace ascsim
+
 namespace {
 
 std::string trace_directory;
 std::string start_error;
+thread_local jmp_buf block_end;
 std::recursive_mutex everything;
 
 // The trace -----------------------------------------------------------------------------------------------------------
@@ -47,10 +54,11 @@ std::recursive_mutex everything;
 // what fresh pages of a mapped file do.
 constexpr uint64_t MIB = 1ull << 20;
 constexpr uint64_t WINDOW = MIB / 4;
+constexpr int TABLES = 4;
 
 // The first page of tail.bin, before the windows.
 struct Tail {
-    uint64_t counted[3], written[3], window;
+    uint64_t counted[TABLES], written[TABLES], window;
 };
 constexpr uint64_t TAIL_PAGE = 4096;
 
@@ -64,10 +72,11 @@ struct Table {
     int file = -1;
 };
 
-Table tables[] = {
+Table tables[TABLES] = {
     {"rows.bin", 32, &ascsim_trace.rows, &ascsim_trace.row_capacity},
     {"accesses.bin", 32, &ascsim_trace.accesses, &ascsim_trace.access_capacity},
     {"masks.bin", 32, &ascsim_trace.masks, &ascsim_trace.mask_capacity},
+    {"shapes.bin", 40, &ascsim::shapes.start, &ascsim::shapes.capacity},
 };
 
 std::string system_error(const std::string& what)
@@ -114,7 +123,7 @@ bool empty_window(int number)
 
 bool open_tables()
 {
-    constexpr uint64_t SIZE = TAIL_PAGE + 3 * WINDOW;
+    constexpr uint64_t SIZE = TAIL_PAGE + TABLES * WINDOW;
     int file = open_in_trace("tail.bin");
     if (file < 0 || (errno = posix_fallocate(file, 0, SIZE)) != 0) {
         return false;
@@ -129,7 +138,8 @@ bool open_tables()
     ascsim_trace.n_rows = &tail->counted[0];
     ascsim_trace.n_accesses = &tail->counted[1];
     ascsim_trace.n_masks = &tail->counted[2];
-    for (int number = 0; number < 3; ++number) {
+    ascsim::shapes.count = &tail->counted[3];
+    for (int number = 0; number < TABLES; ++number) {
         tables[number].file = open_in_trace(tables[number].name);
         if (tables[number].file < 0) {
             return false;
@@ -285,6 +295,8 @@ void fatal(const char* message)
     _exit(70);
 }
 
+void end_block() { longjmp(block_end, 1); }
+
 Lock::Lock() { everything.lock(); }
 Lock::~Lock() { everything.unlock(); }
 
@@ -322,6 +334,16 @@ const char* ascsim_map_memories(uint64_t global_bytes, const uint64_t* capacitie
         start_error = system_error("the memories of the simulated chip cannot be mapped");
         return start_error.c_str();
     }
+    uint64_t low = ~uint64_t{0}, high = 0;
+    for (uint64_t space = 0; space < 8; ++space) {
+        if (ascsim_core.memory[space] != nullptr) {
+            const auto start = reinterpret_cast<uint64_t>(ascsim_core.memory[space]);
+            low = std::min(low, start);
+            high = std::max(high, start + ascsim_core.capacity[space] + ASCSIM_GUARD);
+        }
+    }
+    ascsim::memories_start = low;
+    ascsim::memories_size = high - low;
     return nullptr;
 }
 
@@ -337,6 +359,9 @@ void ascsim_load(const char* path, int32_t is_program, AscsimModule* module)
 
 int32_t ascsim_run_block(void* entry, void* arguments, char* message, uint64_t message_size)
 {
+    if (setjmp(block_end) != 0) {
+        return 1;
+    }
     try {
         reinterpret_cast<void (*)(void*)>(entry)(arguments);
         return 0;
@@ -385,7 +410,7 @@ void ascsim_refuse(uint32_t definition, const char* code, const char* problem, u
 
 void ascsim_trace_grow(void)
 {
-    for (int number = 0; number < 3; ++number) {
+    for (int number = 0; number < TABLES; ++number) {
         place(number);  // a process that was forked off may have emptied the window
         if (*tables[number].capacity - tail->counted[number] < ASCSIM_TRACE_ROOM) {
             if (!empty_window(number)) {
