@@ -13,7 +13,7 @@ from ascsim import profiles
 from ascsim.diagnostics import Refused
 from ascsim.isa.definition import Definition, Operand, RegisterInstruction, Role, Sort
 from ascsim.machine.dtypes import DTYPES, DType, f16, f32, u32
-from ascsim.machine.operands import GlobalTensor, MReg, Pointer, Tile, VReg
+from ascsim.machine.operands import GlobalTensor, MReg, Pointer, Tile, UReg, VReg
 from ascsim.machine.words import PadValue, Pipe
 
 ROWS, COLS = 4, 64
@@ -130,6 +130,8 @@ def _values(definition: Definition, operand: Operand, number: int) -> list[Any]:
             return [VReg(kind or u32)]
         case Sort.MREG:
             return [MReg()]
+        case Sort.UREG:
+            return [UReg()]
         case Sort.SCALAR:
             return list(_SCALARS)
         case Sort.ENUM:

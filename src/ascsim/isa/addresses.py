@@ -38,7 +38,8 @@ class AddressInstruction(Definition):
 
 def address_instruction(unit: int, **record: Any) -> AddressInstruction:
     """A registered :class:`AddressInstruction` with up to four strides, outermost loop first."""
-    first, *more = (Scalar(f"stride{k}", u32, optional=k > 0, default=0) for k in range(4))
+    doc = "elements that a turn of a loop moves on by; the outermost loop's stride first"
+    first, *more = (Scalar(f"stride{k}", u32, optional=k > 0, default=0, doc=doc) for k in range(4))
     made = AddressInstruction(
         f"vag_b{8 * unit}", operands=(first, *more), pipe=Pipe.V, profiles=A5, asm=(), **record,
     )  # fmt: skip

@@ -30,6 +30,7 @@ int run()
     aclInit(nullptr);
     aclrtSetDevice(0);
     aclrtMalloc(&x, 256, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemset(x, 256, 0, 256);
     twice<<<1, nullptr, nullptr>>>((__gm__ float*)x);
     return aclrtSynchronizeDevice();
 }
