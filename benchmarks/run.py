@@ -185,7 +185,7 @@ def register_loop(results: Results) -> None:
 
         few, many = 1_000, 801_000
         per_instruction = (seconds(many) - seconds(few)) / (many - few) / 5
-        printed = subprocess.run([str(program), "0"], check=True, capture_output=True, text=True).stdout
+        printed = subprocess.run([str(program), str(few)], check=True, capture_output=True, text=True).stdout
         plain = float(next(line.split()[1] for line in printed.splitlines() if line.startswith("plain_ns"))) * 1e-9
     results.add(
         "register loop, a C++ kernel, checks on, per instruction", per_instruction, "plain C++ -O2", plain,
