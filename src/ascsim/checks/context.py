@@ -125,6 +125,12 @@ class Context:
         return stopped
 
     @cached_property
+    def held(self) -> dict[int, int]:
+        """Of each row that was held back (``--order late``), the row at which it took effect."""
+        notes = self.trace.noted("held")
+        return {row: note["until"] for note in notes for row in note["rows"]}
+
+    @cached_property
     def launches(self) -> dict[int, dict]:
         """Notes of launches by number."""
         return {data.get("number", i): data for i, data in enumerate(self.trace.noted("launch"), start=1)}

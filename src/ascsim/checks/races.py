@@ -229,6 +229,7 @@ def _found(context: Context, tiles: Tiles, alike: list[_Entry]) -> Found:
     positions = [tiles.position(number, shared[0][0]) for number in (main.later, main.earlier)]
     notes += [f"the first byte is {' and '.join(dict.fromkeys(p for p in positions if p))}"] if any(positions) else []
     notes += [text for text in (context.step(main.row), context.step(main.earlier_row)) if text]
+    notes += [text] if (text := _late(context, main)) else []
     others = [entry for entry in alike if entry is not main]
     notes += dict.fromkeys(_also(context, tiles, entry, main) for entry in others[:_ALSO])
     notes += [f"and {len(others) - _ALSO} more hazards of the same cause"] if len(others) > _ALSO else []
@@ -248,6 +249,18 @@ def _found(context: Context, tiles: Tiles, alike: list[_Entry]) -> Found:
         _CODES[main.kind], Severity.ERROR, headline, (main.row, main.earlier_row), whats, (*notes, *mend.notes),
         mend.text, main.count, key=main.pipes, covers=mend.covers,
     )  # fmt: skip
+
+
+def _late(context: Context, entry: _Entry) -> str:
+    """A note where the earlier instruction was held back and the later one came first."""
+    if context.held.get(entry.earlier_row, -1) <= entry.row:
+        return ""
+    later, earlier = (
+        "wrote" if context.trace.accesses["mode"][number] == Mode.WRITE else "read"
+        for number in (entry.later, entry.earlier)
+    )
+    pipe, other = context.pipe(entry.row), context.pipe(entry.earlier_row)
+    return f"in this run {pipe} {later} them before {other}, held back by --order late, {earlier} them"
 
 
 def _access(context: Context, tiles: Tiles, number: int) -> str:

@@ -49,6 +49,13 @@ _KERNEL_OPTIONS: tuple[Callable[..., Any], ...] = (
         show_default=True,
         help="What memory holds that nothing has written: a loud pattern, NaN (-1 in integers), random bytes, or zero.",
     ),
+    click.option(
+        "--order",
+        default=None,
+        metavar="late[:PIPE]",
+        help="Hold a pipe back (MTE2, the default, or MTE3): its instructions take effect only when something waits for "
+        "them, so a missing wait gives wrong numbers.",
+    ),
     click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro for a C++ source."),
     click.option("-I", "includes", multiple=True, metavar="DIR", help="Look for a C++ source's headers here."),
     click.option(

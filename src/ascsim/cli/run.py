@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ascsim.cli.progress import Bar
     from ascsim.frontends.launch import Run
     from ascsim.frontends.ptoas.kernel import Argument
+    from ascsim.machine.words import Pipe
     from ascsim.report.compare import Comparison
 
 
@@ -91,13 +92,26 @@ def finish(file: Path, options: dict[str, Any]) -> Finished:
     """Run a file as the options of ``ascsim run`` say, with a progress bar if it takes long."""
     from ascsim import checks
     from ascsim.cli.progress import shown
-    from ascsim.machine import fill
+    from ascsim.machine import fill, late
 
     fill.choose(options["fill"])
+    late.choose(_late(options["order"]))
     checks.settings.limit = options["limit"]
     checks.settings.rules = checks.read_rules(options["suppressions"]) if options["suppressions"] else ()
     with shown(not options["as_json"]) as bar:
         return _finish(file, options, bar)
+
+
+def _late(order: str | None) -> Pipe | None:
+    """The pipe that ``--order`` holds back."""
+    from ascsim.machine.late import PIPES
+
+    if order is None:
+        return None
+    names = {"late": PIPES[0], **{f"late:{prefix}{pipe.name}": pipe for pipe in PIPES for prefix in ("", "PIPE_")}}
+    if order not in names:
+        raise UserError(f"--order {order}: give late, or late:PIPE with one of {', '.join(p.name for p in PIPES)}")
+    return names[order]
 
 
 def _finish(file: Path, options: dict[str, Any], bar: Bar | None) -> Finished:

@@ -215,6 +215,7 @@ def launch(
         _running.launch = Launch(machine, core, Placement(profile))
         try:
             function(**values)
+            core.finish()
         except (Refused, Fault) as stop:
             stopped.append(stop.diagnostic)
             sink.note("refused", {"row": len(sink.rows) // 32 - 1})

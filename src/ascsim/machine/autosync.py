@@ -91,9 +91,11 @@ class AutoSync:
         if not self._noted:
             machine.sink.note("mnemonic", {"id": INSERTED, "name": "(inserted)"})
             self._noted = True
-        machine.sink.append(
+        row = machine.sink.append(
             pack_row(core.index, pipe, kind, INSERTED, 0, pipe2, -1, event, site, 1, machine.site_flags, 0, 0), b""
         )
+        if core.held is not None:
+            core.held.meet((pipe, kind, pipe2, event, 1), row)
 
 
 def _ordered(core: Core, pipe: int) -> bool:

@@ -7,7 +7,7 @@ trace; semantics. An instruction is anything with the :class:`Instruction` proto
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -20,6 +20,8 @@ from ascsim.machine.baton import Baton, Halted
 from ascsim.machine.dtypes import DType
 from ascsim.machine.fill import fill
 from ascsim.machine.groups import Group, Step, Touch
+from ascsim.machine.late import Held
+from ascsim.machine.late import chosen as chosen_late
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
 from ascsim.machine.signals import CoreId, SignalMode, Signals
 from ascsim.machine.trace import ACCESS, Kind, Sink, pack_access, pack_row, pack_shape
@@ -35,6 +37,8 @@ _MOST_ACCESSES = 255 * ACCESS.itemsize
 """Bytes of the accesses that one row of the trace can have."""
 GUARD = 65536
 """Bytes beyond a local memory's capacity that an overrun may touch without ending the run."""
+NEVER = (1 << 31) - 1
+"""A row after all others."""
 
 CATALOGUE.add(
     "M001", Severity.ERROR, "Access far outside a memory",
@@ -190,6 +194,10 @@ class CoreState:
     def mask(self, words: tuple[int, int]) -> None:
         self.words[Kept.MASK_HIGH], self.words[Kept.MASK_LOW] = words
 
+    def copy(self) -> CoreState:
+        """The state as it is now."""
+        return replace(self, words=self.words.copy())
+
     def share(self, words: np.ndarray) -> None:
         """Keep the words in this array from now on."""
         words[:] = self.words
@@ -211,6 +219,16 @@ class Core:
         self.auto_site = 0
         self.memories: dict[int, Memory] = {Space.GM: machine.gm}
         self._views: dict[Region, np.ndarray] = {}
+        self.held = Held(machine.late, machine.sink) if machine.late is not None else None
+
+    def finish(self) -> None:
+        """The kernel has come to its end: what is held back takes effect.
+
+        Raises:
+            Fault: it cannot.
+        """
+        if self.held is not None:
+            self.held.release(NEVER)
 
     def memory(self, space: int) -> Memory:
         """The memory of that space, made on first use."""
@@ -242,6 +260,8 @@ class Machine:
         self.sink = sink
         self.fill = "zero"
         """What the memories of its cores hold at first (:mod:`ascsim.machine.fill`)."""
+        self.late = chosen_late()
+        """The pipe that is held back (:mod:`ascsim.machine.late`)."""
         self.gm = gm or Memory(0, np.zeros(0, np.uint8))
         self._sites: dict[Any, int] = {}
         self._objects: dict[Any, int] = {}
@@ -382,12 +402,37 @@ class Machine:
             self.auto_sync.before(core, plan.fields, plan.touches, site)
         row = self._write_row(core, plan, site, parent)
         self._note_findings(plan.findings, row, site)
-        try:
-            if parent < 0:
+        if parent < 0:
+            try:
                 self._note_findings(instruction.observe(core, args, plan.touches), row, site)
-            return instruction.perform(core, args, plan.touches)
+            except ValueError as error:
+                raise self._fault(instruction, plan.touches, site, row, error) from error
+        return self._perform(core, plan, args, plan.touches, site, row)
+
+    def _perform(
+        self, core: Core, plan: _Plan, args: Sequence[Any], touches: list[Touch], site: int, row: int,
+        may_wait: bool = True,
+    ) -> Any:  # fmt: skip
+        """Carry an instruction out, now or (``may_wait``) when something waits for its pipe."""
+        held = core.held
+        if held is not None and plan.fields[1] != Kind.INSTRUCTION:
+            held.meet(plan.fields, row)
+        elif held is not None and may_wait and plan.fields[0] == held.pipe:
+            held.hold(row, partial(self._perform_late, core, plan, args, touches, site, row, core.state.copy()))
+            return None
+        try:
+            return plan.instruction.perform(core, args, touches)
         except ValueError as error:
-            raise self._fault(instruction, plan.touches, site, row, error) from error
+            raise self._fault(plan.instruction, touches, site, row, error) from error
+
+    def _perform_late(
+        self, core: Core, plan: _Plan, args: Sequence[Any], touches: list[Touch], site: int, row: int, state: CoreState
+    ) -> None:
+        now, core.state = core.state, state
+        try:
+            self._perform(core, plan, args, touches, site, row, may_wait=False)
+        finally:
+            core.state = now
 
     def _run_group(self, core: Core, planned: _PlannedGroup, site: int, parent: int) -> None:
         group = planned.group
@@ -406,6 +451,8 @@ class Machine:
             return
         scratch: Memory | None = None
         if group.private and group.rows > 1:
+            if core.held is not None:  # what is held back would not find the scratch again
+                core.held.release(parent)
             space, start, length = group.private
             window = core.memory(space).data[start : start + length]
             scratch = Memory(0, np.tile(window, group.rows), guard=0)
@@ -414,10 +461,7 @@ class Machine:
             if self.auto_sync is not None:
                 self.auto_sync.before(core, plan.fields, plan.touches, site)
             row = self._write_row(core, plan, site, parent)
-            try:
-                plan.instruction.perform(core, step.args, touches)
-            except ValueError as error:
-                raise self._fault(plan.instruction, touches, site, row, error) from error
+            self._perform(core, plan, step.args, touches, site, row, may_wait=scratch is None)
         if scratch is not None:
             window[:] = scratch.data[-length:]
 

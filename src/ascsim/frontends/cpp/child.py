@@ -32,6 +32,8 @@ from ascsim.frontends.cpp.host import Host
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.session import CALL, FATAL
 from ascsim.machine.fill import choose
+from ascsim.machine.late import choose as choose_late
+from ascsim.machine.words import Pipe
 
 FATAL_STATUS = 70
 
@@ -47,10 +49,11 @@ def main(job: int) -> NoReturn:
 
 def run(
     directory: str, profile: str, library: str, program: str, arguments: list[str], keep_results: bool, blocks: int,
-    fill: str,
+    fill: str, late: str,
 ) -> NoReturn:  # fmt: skip
     """Load and run the program; ends the process with its status."""
     choose(fill)
+    choose_late(Pipe[late] if late else None)
     trace, file = Path(directory), Path(program)
     try:
         status = _run(trace, profile, Path(library), file, arguments, keep_results, blocks)

@@ -105,6 +105,7 @@ class NativeCore(ctypes.Structure):
         ("in_vector_function", ctypes.c_uint8),
         ("block", ctypes.c_uint32),
         ("blocks", ctypes.c_uint32),
+        ("issues_all", ctypes.c_uint32),
         ("memory", ctypes.c_void_p * N_SPACES),
         ("capacity", ctypes.c_uint64 * N_SPACES),
         ("subblock", ctypes.c_uint32),
@@ -271,6 +272,7 @@ class Host:
         self.memory = self._map_memories()
         self.machine = Machine(profile, self.sink, self.memory.memory)
         self.machine.site_flags = SITE_PC
+        self._native.issues_all = int(self.machine.late is not None)
         self.machine.resolve_site = lambda number: None  # the parent process reads debug information, once
         self.sink.note("fill", {"with": chosen(), "bytes": FILLED})
         self.sink.note(
@@ -727,6 +729,11 @@ class Host:
         status = self._kernel_library.ascsim_run_block(
             ctypes.c_void_p(entry), ctypes.c_void_p(arguments), message, ctypes.c_uint64(512)
         )
+        if not status and not self._stopped:
+            try:
+                self._core.finish()
+            except Fault as stop:
+                self._stop(stop, pc)
         sink.append(pack_row(index, 0, Kind.LAUNCH_END, 0, 0, 0, -1, number, pc, 0, SITE_PC, 0, 0), b"")
         if status == 2:
             text = message.value.decode(errors="replace")

@@ -24,6 +24,7 @@ from ascsim.diagnostics import CATALOGUE, Diagnostic, Severity, Site
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.library import runtime_library
 from ascsim.machine.fill import chosen
+from ascsim.machine.late import chosen as chosen_late
 from ascsim.profiles import Profile
 
 if TYPE_CHECKING:
@@ -217,9 +218,11 @@ def run(
     if call is not None:
         call.save(directory)
     child = child or Child(stdout)
+    late = chosen_late()
     child.start(
         directory=str(directory), profile=chip.name, library=str(library), program=str(program.absolute()),
         arguments=list(arguments), keep_results=keep_results, blocks=blocks, fill=chosen(),
+        late=late.name if late is not None else "",
     )  # fmt: skip
     timed_out = _wait(child.process, timeout)
     status = child.process.returncode

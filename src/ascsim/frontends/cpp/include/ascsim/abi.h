@@ -58,13 +58,13 @@ void ascsim_trace_grow(void);
 
 // The core that is running; `side` is 0 host, 1 AIV, 2 AIC. `subblock` counts the AIV cores of one AIC core (mixed kernels);
 // `dynamic_ub` is the launch's second argument, bytes. Buffers are `capacity` bytes and a guard of ASCSIM_GUARD.
-// `kept` are the words that instructions share, by the numbers of Kept (machine/words.py).
+// With `issues_all` set, an instruction that is nothing but its row is issued each time. `kept` are the words that instructions share, by the numbers of Kept (machine/words.py).
 #define ASCSIM_GUARD 65536
 #define ASCSIM_KEPT 4
 typedef struct AscsimCore {
     uint16_t core;
     uint8_t side, in_vector_function;
-    uint32_t block, blocks;
+    uint32_t block, blocks, issues_all;
     uint8_t* memory[8];
     uint64_t capacity[8];
     uint32_t subblock, subblocks;

@@ -218,7 +218,7 @@ ASCSIM_QUIET bool repeat_row(uint64_t site, const Operand* operands)
 {
     using Known = Last<Number, Count>;
     uint64_t& count = *ascsim_trace.n_rows;
-    if (!Known::is_known || std::memcmp(operands, Known::operands, sizeof Known::operands) != 0) {
+    if (!Known::is_known || ascsim_core.issues_all || std::memcmp(operands, Known::operands, sizeof Known::operands) != 0) {
         Known::rows_before = count;
         return false;
     }
