@@ -15,10 +15,9 @@ import numpy as np
 from ascsim.checks.context import Context, Found
 from ascsim.checks.naming import Tiles, describe, plural, space_name, tile_bytes
 from ascsim.checks.spans import Intervals, common, extent, touched, within
-from ascsim.checks.sweep import FAR
+from ascsim.checks.sweep import FAR, rounded
 from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.machine.trace import Mode
-from ascsim.machine.words import Space
 
 CATALOGUE.add(
     "B001", Severity.ERROR, "Access outside a memory",
@@ -224,10 +223,7 @@ class _Array(NamedTuple):
 
 
 class _Arrays:
-    """The on-chip arrays of each launch, and the writes that begin in one and end behind it.
-
-    Transfers write whole blocks of 32 bytes: up to there an array's end is rounded.
-    """
+    """The on-chip arrays of each launch, and the writes that begin in one and end behind it."""
 
     def __init__(self, context: Context) -> None:
         self._of_launch: dict[int, list[_Array]] = {}
@@ -238,7 +234,7 @@ class _Arrays:
 
     def _overrun(self, context: Context) -> np.ndarray:
         trace = context.trace
-        numbers = np.flatnonzero((trace.accesses["mode"] == Mode.WRITE) & (trace.accesses["space"] != Space.GM))
+        numbers = context.suspects.beyond_array
         _, high = extent(trace.accesses[numbers], trace.shapes)
         start, space = trace.accesses["start"][numbers], trace.accesses["space"][numbers]
         launches = self._launches(context, numbers)
@@ -246,7 +242,7 @@ class _Arrays:
         for launch, arrays in self._of_launch.items():
             for array in arrays:
                 inside = (launches == launch) & (space == array.space) & (start >= array.start) & (start < array.end)
-                over |= inside & (high > _rounded(array.end))
+                over |= inside & (high > rounded(array.end))
         farthest_first = np.argsort(-high[over], kind="stable")  # of one line's writes the worst is told
         return numbers[over][farthest_first]
 
@@ -262,7 +258,7 @@ class _Arrays:
         launch = int(self._launches(context, np.array([number]))[0])
         arrays = [a for a in self._of_launch.get(launch, []) if a.space == access["space"]]
         own = next(a for a in arrays if a.start <= access["start"] < a.end)
-        over = within(touched(context.trace, number), _rounded(own.end), FAR)
+        over = within(touched(context.trace, number), rounded(own.end), FAR)
         if not over:
             return None
         name = space_name(own.space)
@@ -277,10 +273,6 @@ class _Arrays:
         )
         mend = f"Mask the store, or make {own.name} {plural(over[-1][1] - own.end, 'byte')} longer."
         return Found("B006", Severity.WARNING, headline, rows, whats, tuple(told), mend, key=_key(context, number))
-
-
-def _rounded(end: int) -> int:
-    return -(-end // 32) * 32
 
 
 # GM

@@ -30,6 +30,8 @@ class Suspects(NamedTuple):
     beyond_tile: np.ndarray
     gm: np.ndarray
     """All that are in GM."""
+    beyond_array: np.ndarray
+    """Writes that begin in an on-chip array of any launch, and end behind it."""
 
 
 def look_over(context: Context) -> Suspects:
@@ -40,8 +42,10 @@ def look_over(context: Context) -> Suspects:
     for name, limits in context.profile.spaces.items():
         if name != Space.GM.name:
             ceiling[Space[name]] = limits.capacity - limits.reserved
-    columns = (*reaches(trace.shapes), floor, ceiling, _tile_ends(trace), *_tiles_by_address(Tiles(trace)))
-    found, counts = np.empty((4, len(trace.accesses)), np.int64), np.zeros(4, np.int64)
+    columns = (
+        *reaches(trace.shapes), floor, ceiling, _tile_ends(trace), *_tiles_by_address(Tiles(trace)), *_arrays(trace),
+    )  # fmt: skip
+    found, counts = np.empty((5, len(trace.accesses)), np.int64), np.zeros(5, np.int64)
     context.loop(find_suspects)(
         context.tables.accesses, *(context.as_sequence(column) for column in columns), FAR, found, counts
     )
@@ -64,6 +68,22 @@ def _tiles_by_address(tiles: Tiles) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     first = np.searchsorted(spaces, np.arange(257))
     farthest = [np.maximum.accumulate(ends[low:high]) for low, high in pairwise(first.tolist())]
     return first, np.ascontiguousarray(begins), np.concatenate(farthest)
+
+
+def _arrays(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The on-chip arrays of all launches: where those of each space begin in the list, their first bytes, their ends."""
+    spans = {
+        (int(note["space"]), int(note["start"]), int(note["start"] + note["size"]))
+        for note in trace.noted("local_array")
+    }
+    spaces, begins, ends = np.array(sorted(spans), np.int64).reshape(-1, 3).T
+    first = np.searchsorted(spaces, np.arange(257))
+    return first, np.ascontiguousarray(begins), np.ascontiguousarray(ends)
+
+
+def rounded(end: int) -> int:
+    """Where an array's end counts: transfers write whole blocks of 32 bytes."""
+    return (end + 31) // 32 * 32
 
 
 # The loop
@@ -89,7 +109,7 @@ def tile_end(tiles: Any, begins: Any, reaches: Any, space: int, start: int, far:
 
 def find_suspects(
     accesses: Any, before: Any, behind: Any, floor: Any, ceiling: Any, ends: Any, tiles: Any, begins: Any, reaches: Any,
-    far: int, found: Any, counts: Any,
+    arrays: Any, array_begins: Any, array_ends: Any, far: int, found: Any, counts: Any,
 ) -> None:  # fmt: skip
     """Find the accesses that need a closer look.
 
@@ -99,7 +119,8 @@ def find_suspects(
         floor, ceiling: the first byte of each space and one past its last.
         ends: where the tile of each object ends; 0 where its end must be looked up by address.
         tiles, begins, reaches, far: see :func:`tile_end`; ``begins`` is empty where there are no tiles.
-        found: filled; int64[4, accesses]: as in :class:`Suspects`.
+        arrays, array_begins, array_ends: the on-chip arrays, those of space s from ``arrays[s]`` to ``arrays[s + 1]``.
+        found: filled; int64[5, accesses]: as in :class:`Suspects`.
         counts: filled; how many of each.
     """
     any_tiles = len(begins) > 0
@@ -123,3 +144,9 @@ def find_suspects(
             if high > end:
                 found[2, counts[2]] = a
                 counts[2] += 1
+        if access["mode"] == _WRITE:
+            for k in range(arrays[space], arrays[space + 1]):
+                if array_begins[k] <= start < array_ends[k] and high > rounded(array_ends[k]):
+                    found[4, counts[4]] = a
+                    counts[4] += 1
+                    break
