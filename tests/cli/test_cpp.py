@@ -123,6 +123,119 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "main"
 
 
+PORTABLE = r"""
+#include <cstdio>
+#include <type_traits>
+#include "acl/acl.h"
+#include "pto/pto-inst.hpp"
+
+using namespace pto;
+static_assert(!std::is_same_v<aclFloat16, uint16_t> && std::is_same_v<aclFloat16, half>);
+
+template <typename T>
+AICORE void Double(__gm__ T* out, __gm__ T* in)
+{
+    using View = GlobalTensor<T, pto::Shape<1, 1, 1, 4, 64>, pto::Stride<256, 256, 256, 64, 1>>;
+    Tile<TileType::Vec, T, 4, 64> a, b;
+    TASSIGN(a, 0);
+    TASSIGN(b, 0x1000);
+    View from(in), to(out);
+    TLOAD(a, from);
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    TADD(b, a, a);
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+    TSTORE(to, b);
+}
+
+#define MAKE(NAME, T)                                                                           \
+    extern "C" __global__ AICORE void Run##NAME(__gm__ T* out, __gm__ T* in) { Double<T>(out, in); } \
+    void Launch##NAME(aclFloat16* out, aclFloat16* in)                                          \
+    {                                                                                           \
+        Run##NAME((T*)out, (T*)in);                                                             \
+    }
+MAKE(Half, half)
+
+template <typename T>
+struct Caller {
+    void (*work)(T*, T*) = nullptr;
+};
+
+int OnHost()
+{
+    Tile<TileType::Vec, float, 2, 8> a, b;
+    Tile<TileType::Vec, int32_t, 2, 8> wrong;
+    TASSIGN(a, 0x100);
+    TASSIGN(b, 0x200);
+    TASSIGN(wrong, 0x300);
+    for (int i = 0; i < 16; ++i) a.data()[i] = i;
+    TADD(b, a, a);
+    printf("host %g\n", b.data()[9]);
+    TTRANS(wrong, a, b);
+    printf("not here\n");
+    return 0;
+}
+
+int main(int argc, char**)
+{
+    void *in, *out;
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    aclrtMalloc(&in, 512, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc(&out, 512, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclFloat16 values[256];
+    printf("fresh %g\n", (float)((aclFloat16*)out)[7]);
+    for (int i = 0; i < 256; ++i) values[i] = i + 0.5f;
+    aclrtMemcpy(in, 512, values, 512, ACL_MEMCPY_HOST_TO_DEVICE);
+    Caller<half> hidden;
+    hidden.work = +[](half* to, half* from) { using Work = void (*)(half*, half*); Work work = Double; work(to, from); };
+    if (argc > 2) return OnHost();
+    if (argc > 1) hidden.work((half*)out, (half*)in);
+    else LaunchHalf((aclFloat16*)out, (aclFloat16*)in);
+    printf("%g\n", aclFloat16ToFloat(((aclFloat16*)out)[7]));
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def portable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("portable")
+    (place / "example.cpp").write_text(PORTABLE)
+    made = ascsim("c++", "example.cpp", "-o", "main", "--npu-arch=cpu", cwd=place)
+    assert (made.returncode, made.stderr) == (0, "")
+    return place / "main"
+
+
+def test_a_kernel_that_a_macro_makes_is_launched(portable: Path) -> None:
+    done = ascsim("run", portable)
+    assert done.stdout.splitlines()[-2] == "15"
+    assert "kernel RunHalf" in done.stdout and "no findings" in done.stdout
+
+
+def test_fresh_memory_is_chosen_in_the_environment(portable: Path) -> None:
+    for environment, expected in (({}, "fresh -65376"), ({"ASCSIM_FILL": "zero"}, "fresh 0")):
+        done = subprocess.run([portable], capture_output=True, text=True, env={**os.environ, **environment})
+        assert done.stdout.splitlines()[0] == expected, done.stderr
+    assert ascsim("run", portable, ASCSIM_FILL="none").returncode == 2
+
+
+def test_host_code_of_portable_programs_works_on_tiles(portable: Path) -> None:
+    done = ascsim("run", portable, "--", "hidden")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-2] == "15"
+    assert "kernel host code · 1 block" in done.stdout and "no findings" in done.stdout
+
+
+def test_a_refusal_in_host_code_ends_the_program(portable: Path) -> None:
+    done = ascsim("run", portable, "--", "on", "host")
+    assert done.returncode == 1
+    assert "host 18" in done.stdout and "not here" not in done.stdout
+    assert "error[L007]: TTRANS" in done.stdout and "crashed" not in done.stdout
+    assert "I001" not in done.stdout, "what the host writes is not in the trace"
+
+
 # A program that works
 
 

@@ -47,6 +47,8 @@ _KERNEL_OPTIONS: tuple[Callable[..., Any], ...] = (
         type=click.Choice(["poison", "nan", "random", "zero"]),
         default="poison",
         show_default=True,
+        envvar="ASCSIM_FILL",
+        show_envvar=True,
         help="What memory holds that nothing has written: a loud pattern, NaN (-1 in integers), random bytes, or zero.",
     ),
     click.option(

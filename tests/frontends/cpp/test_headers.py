@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ascsim.isa import REGISTRY
-from ascsim.machine.dtypes import DTYPES
+from ascsim.machine.dtypes import DTYPES, dtype
 from ascsim.machine.trace import SITE_PC, Kind, Mode
 from ascsim.machine.words import Pipe, Space
 from compiled_headers import Compiled, compile_errors, compile_kernels, lines_of
@@ -375,12 +375,86 @@ def test_auto_mode_places_tiles_for_their_scope(tmp_path: Path) -> None:
     assert [int(i["operands"][0]["address"]) for i in auto.issued] == [0, 768]
 
 
-def test_the_host_copy_issues_nothing(tmp_path: Path) -> None:
+def test_the_host_copy_asks_the_runtime_too(tmp_path: Path) -> None:
+    """Where the source pass saw no launch: the runtime says that nothing was done."""
     host = compile_kernels(
         tmp_path, PTO_KERNELS, "a2a3", "-Wno-unused-variable", "-Wno-unused-but-set-variable", side=0
     )
     assert host.run("sort", 0x7000)
-    assert len(host.issued) == 0
+    assert [_name(i) for i in host.issued][:2] == ["TLOAD", "TSORT32"]
+
+
+NARROW = {
+    "hifloat8_t": "hif8", "fp8_e4m3fn_t": "f8e4m3", "fp8_e5m2_t": "f8e5m2", "fp8_e8m0_t": "f8e8m0",
+    "fp4x2_e2m1_t": "f4e2m1", "fp4x2_e1m2_t": "f4e1m2",
+}  # fmt: skip
+NARROW_TEXT = (
+    """
+#include "pto/pto-inst.hpp"
+template <class T> void value(const uint8_t* in, double* out, long n) { while (n--) out[n] = T::FromRaw(in[n]); }
+template <class T> void code(const double* in, uint8_t* out, long n) { while (n--) out[n] = T(in[n]).RawData(); }
+extern "C" {
+"""
+    + "".join(
+        f"void value_{t}(const uint8_t* in, double* out, long n) {{ value<{t}>(in, out, n); }}\n"
+        f"void code_{t}(const double* in, uint8_t* out, long n) {{ code<{t}>(in, out, n); }}\n"
+        for t in NARROW
+    )
+    + """}
+template <class T> using L = std::numeric_limits<T>;
+static_assert(L<hifloat8_t>::has_infinity && L<fp8_e5m2_t>::has_infinity && !L<fp8_e4m3fn_t>::has_infinity);
+static_assert(IsTwinType<float4_e2m1x2_t>() && !IsTwinType<fp8_e5m2_t>() && std::is_trivially_copyable_v<hifloat8_t>);
+static_assert(sizeof(hifloat8_t) == 1 && sizeof(fp4x2_e2m1_t) == 1);
+extern "C" int halves()
+{
+    fp4x2_e2m1_t two[1] = {};
+    SetProperDataPart(two, 0, fp4x2_e2m1_t(1.5));
+    SetProperDataPart(two, 1, fp4x2_e2m1_t(-6));
+    return two[0].RawData() == 0xf3 && double(GetProperDataPart(two, 1)) == -6 && two[0] + 1.0f == 2.5;
+}
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    return compile_kernels(tmp_path_factory.mktemp("narrow"), NARROW_TEXT, "cpu", "-D__CPU_SIM").library
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_narrow_types_are_numbers_in_portable_programs(narrow: ctypes.CDLL, name: str) -> None:
+    count = 16 if NARROW[name].startswith("f4") else 256
+    codes = np.arange(count, dtype=np.uint8)
+    values = np.empty(count, np.float64)
+    _call(getattr(narrow, f"value_{name}"), codes, values)
+    if name == "fp4x2_e1m2_t":
+        expected = np.concatenate([np.arange(8) / 4, -np.arange(8) / 4])
+    else:
+        kind = ml_dtypes.float4_e2m1fn if count == 16 else dtype(NARROW[name]).numpy
+        expected = codes.view(kind).astype(np.float64)
+    np.testing.assert_array_equal(values, expected)
+    again = np.empty(count, np.uint8)
+    _call(getattr(narrow, f"code_{name}"), values, again)
+    number = ~np.isnan(values) & ~(np.signbit(values) & (values == 0))
+    np.testing.assert_array_equal(again[number], codes[number])
+
+
+@pytest.mark.parametrize("name", ["hifloat8_t", "fp8_e4m3fn_t", "fp8_e5m2_t"])
+def test_numbers_become_the_nearest_narrow_one(narrow: ctypes.CDLL, name: str) -> None:
+    kind = dtype(NARROW[name]).numpy
+    largest = float(
+        np.nanmax(np.where(np.isfinite(v := np.arange(256, dtype=np.uint8).view(kind).astype(float)), v, 0))
+    )
+    rng = np.random.default_rng(5)
+    values = np.exp(rng.uniform(np.log(1e-4), np.log(largest), 4000)) * rng.choice([-1, 1], 4000)
+    values = np.concatenate([values, [largest, -largest, 1.0625, 1.1875, 2.5]]).astype(np.float32).astype(np.float64)
+    codes = np.empty(values.size, np.uint8)
+    _call(getattr(narrow, f"code_{name}"), values, codes)
+    np.testing.assert_array_equal(codes, values.astype(np.float32).astype(kind).view(np.uint8))
+
+
+def test_two_elements_share_a_byte(narrow: ctypes.CDLL) -> None:
+    assert narrow.halves() == 1
 
 
 # ---------------------------------------------------------------------------------------------------------------------

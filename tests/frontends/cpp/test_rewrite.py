@@ -123,6 +123,29 @@ def test_a_broken_launch_is_an_error_at_its_place(source: str, message: str, lin
 KERNEL = "__global__ AICORE void k(__gm__ float* p, int n) { use(p, n); }\n"
 
 
+def test_kernels_that_a_macro_makes_are_launched_by_the_functions_that_it_makes() -> None:
+    source = (
+        '#define MAKE(NAME, T) \\\n    extern "C" __global__ AICORE void run_##NAME(__gm__ T* p) { use(p); } \\\n'
+        "    void go_##NAME(T* p) \\\n    { \\\n        run_##NAME(p); \\\n        other(p); \\\n    }\nMAKE(a, float)\n"
+    )
+    text = rewritten(source)
+    assert text.count("\n") == source.count("\n")
+    assert "ascsim::Launch{ASCSIM_TEXT(run_##NAME), __LINE__, ::ascsim::launch_config(1)}" in text
+    assert "{ run_##NAME(ascsim_a...); }, p)" in text
+    assert text.count("Launch{") == 1, "neither other() nor the call within the kernel"
+
+
+def test_calls_between_device_functions_of_a_macro_stay() -> None:
+    source = "#define MAKE(N) __global__ void k_##N(int* p) {} AICORE void f_##N(int* p) { k_##N(p); }\nMAKE(1)\n"
+    assert rewritten(source) == source
+
+
+@pytest.mark.parametrize("portable", [False, True])
+def test_a_macros_device_function_is_launched_in_portable_programs(portable: bool) -> None:
+    source = "#define MAKE(N) AICORE void f_##N(__gm__ int* p) {} void go_##N(int* p) { f_##N(p); }\nMAKE(1)\n"
+    assert ("Launch{" in rewrite(source.encode(), device_calls_are_launches=portable).text) is portable
+
+
 def test_a_kernel_called_from_a_host_function_is_launched() -> None:
     source = KERNEL + "template <typename T> void go(T* p) { k(p, 4); }\n"
     assert launch("k", "1", "p, 4") in rewritten(source)
@@ -470,6 +493,7 @@ struct VfScope { explicit VfScope(const char*) {} };
 #define __gm__
 #define __ubuf__
 #define __simd_vf__
+#define ASCSIM_TEXT(...) #__VA_ARGS__
 """
     source = """
 #define CHECK(expression) expression

@@ -87,7 +87,9 @@ def _run(
     argv = (ctypes.c_char_p * (len(words) + 1))(*words, None)
     environment = ctypes.c_void_p.in_dll(loader, "environ")
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(address)
-    return function(len(words), ctypes.addressof(argv), environment.value)
+    status: int = function(len(words), ctypes.addressof(argv), environment.value)
+    host.end_host_code()
+    return status
 
 
 def _call_kernel(host: Host, directory: Path, call: dict[str, Any]) -> int:

@@ -225,13 +225,15 @@ class _Left:
 
 
 class BlockCore(Core):
-    """A core of a launch on the runtime library's buffers, which every block finds filled anew."""
+    """A core of a launch on the runtime library's buffers, which every block finds filled anew unless they are kept."""
 
     def __init__(
-        self, machine: Machine, index: int, block: int, side: str, subblock: int, buffers: dict[int, Memory]
-    ) -> None:
+        self, machine: Machine, index: int, block: int, side: str, subblock: int, buffers: dict[int, Memory],
+        is_kept: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(machine, index, block, side, subblock)
         self._buffers = buffers
+        self._is_kept = is_kept
         self.memory(Space.UB)  # compiled code reads and writes it without asking
 
     def memory(self, space: int) -> Memory:
@@ -239,7 +241,8 @@ class BlockCore(Core):
         found = self.memories.get(space)
         if found is None:
             found = self.memories[space] = self._buffers[space]
-            fill(found.data, chosen())
+            if not self._is_kept:
+                fill(found.data, chosen())
         return found
 
 
@@ -261,6 +264,7 @@ class Host:
         self._entries: dict[int, dict[str, int]] = {}
         self._launches = 0
         self._core: BlockCore | None = None
+        self._is_host_code = False
         self._core_count = 1
         self._stopped = False
         self._arrays: dict[int, Range] = {}
@@ -320,6 +324,8 @@ class Host:
             if capacities[space]:
                 whole = view_of(self._bases[space], capacities[space] + GUARD)
                 self._buffers[space] = Memory(capacities[space], np.frombuffer(whole, np.uint8))
+                if not self.profile.is_chip:
+                    fill(self._buffers[space].data, chosen())  # host code may use it
         return DeviceMemory(self._bases[Space.GM], self._native.capacity[Space.GM])
 
     def load(self, image: Image) -> int:
@@ -359,8 +365,9 @@ class Host:
         pc = self._pc[0]
         core = self._core
         definition = REGISTRY.definitions[number - 1]
-        if core is None:
+        if core is None and self.profile.is_chip:
             return self._outside_kernel(definition, pc)
+        core = core or self._begin_host_code(pc)
         key = (number, bytes(self._operands[: count * OPERAND_BYTES]))
         args = self._decoded.get(key)
         try:
@@ -504,7 +511,8 @@ class Host:
 
     def _outside_kernel(self, definition: Definition, pc: int) -> int:
         headline = f"{definition.title} is called in host code; it did nothing"
-        self._finding("H002", headline, (), "Instructions run inside a kernel.", pc)
+        mend = "Launch a kernel, kernel<<<blocks, ...>>>(arguments); instructions run inside it."
+        self._finding("H002", headline, (), mend, pc)
         return 0
 
     def _stop(self, stop: Refused | Fault, pc: int) -> int:
@@ -597,6 +605,7 @@ class Host:
         self, kernel: bytes, file: bytes, line: int, blocks: int, dynamic_ub: int, entry: int, arguments: int, pc: int
     ) -> int:
         """Run all blocks; returns the error code that synchronisations report, or 0."""
+        self.end_host_code(pc)
         name, path = kernel.decode(errors="replace"), os.fsdecode(file)
         return self._run_kernel(name, path, line, blocks, dynamic_ub, self._entries_of(entry), arguments, pc)
 
@@ -667,7 +676,7 @@ class Host:
         statuses = [0]
 
         def run(core: CoreId) -> bool:
-            statuses.append(self._run_block(number, core, entries[core.side], arguments, pc))
+            statuses.append(self._run_block(core, entries[core.side], arguments, pc))
             return not statuses[-1]
 
         try:
@@ -713,28 +722,16 @@ class Host:
         self._native.side = 0
         self._core = None
 
-    def _run_block(self, number: int, core: CoreId, entry: int, arguments: int, pc: int) -> int:
+    def _run_block(self, core: CoreId, entry: int, arguments: int, pc: int) -> int:
         """One core of a block; returns 0, or the code of the exception that ended it."""
-        native, sink = self._native, self.sink
-        index, block, side, subblock = core
-        self._tiles.clear()
-        self._stopped = False
-        self._core = BlockCore(self.machine, index, block, side, subblock, self._buffers)
-        self._core.state.share(np.ctypeslib.as_array(native.kept))
-        native.core, native.block, native.subblock = index, block, subblock
-        native.in_vector_function = 0
-        native.side = 1 if side == "aiv" else 2
-        sink.append(pack_row(index, 0, Kind.LAUNCH_BEGIN, 0, 0, 0, -1, number, pc, 0, SITE_PC, 0, 0), b"")
+        self._enter_block(core, pc)
         message = ctypes.create_string_buffer(512)
         status = self._kernel_library.ascsim_run_block(
             ctypes.c_void_p(entry), ctypes.c_void_p(arguments), message, ctypes.c_uint64(512)
         )
         if not status and not self._stopped:
-            try:
-                self._core.finish()
-            except Fault as stop:
-                self._stop(stop, pc)
-        sink.append(pack_row(index, 0, Kind.LAUNCH_END, 0, 0, 0, -1, number, pc, 0, SITE_PC, 0, 0), b"")
+            self._finish_core(pc)
+        self._append_mark(Kind.LAUNCH_END, core.number, pc)
         if status == 2:
             text = message.value.decode(errors="replace")
             thrown = Diagnostic(
@@ -743,8 +740,57 @@ class Host:
             )  # fmt: skip
             self._stop(Fault(thrown), pc)
         if status or self._stopped:
-            return VECTOR_CORE_EXCEPTION if side == "aiv" else AICORE_EXCEPTION
+            return VECTOR_CORE_EXCEPTION if core.side == "aiv" else AICORE_EXCEPTION
         return 0
+
+    def _enter_block(self, core: CoreId, pc: int, is_kept: bool = False) -> None:
+        """A core begins its block of the launch."""
+        native = self._native
+        index, block, side, subblock = core
+        self._tiles.clear()
+        self._stopped = False
+        self._core = BlockCore(self.machine, index, block, side, subblock, self._buffers, is_kept)
+        self._core.state.share(np.ctypeslib.as_array(native.kept))
+        native.core, native.block, native.subblock = index, block, subblock
+        native.in_vector_function = 0
+        native.side = 1 if side == "aiv" else 2
+        self._append_mark(Kind.LAUNCH_BEGIN, index, pc)
+
+    def _finish_core(self, pc: int) -> None:
+        assert self._core is not None
+        try:
+            self._core.finish()
+        except Fault as stop:
+            self._stop(stop, pc)
+
+    def _append_mark(self, kind: Kind, core: int, pc: int) -> None:
+        self.sink.append(pack_row(core, 0, kind, 0, 0, 0, -1, self._launches, pc, 0, SITE_PC, 0, 0), b"")
+
+    def _begin_host_code(self, pc: int) -> BlockCore:
+        """Portable programs use tiles in host code too: a launch of one block, until the next launch or call of acl.
+
+        What host code leaves in the on-chip memories stays there.
+        """
+        self._launches += 1
+        note = {
+            "number": self._launches, "kernel": "host code", "file": "", "line": 0, "site": pc, "blocks": 1,
+            "dynamic_ub": 0, "cores": [["aiv", 0]], "side": "aiv", "sync": "manual", "is_host_code": True,
+        }  # fmt: skip
+        self.sink.note("launch", note)
+        self._begin_launch(1, [("aiv", 0)], 0)
+        self.machine.run_cores([CoreId(0, 0, "aiv")], lambda core: True)
+        self._is_host_code = True
+        self._enter_block(CoreId(0, 0, "aiv"), pc, is_kept=True)
+        assert self._core is not None
+        return self._core
+
+    def end_host_code(self, pc: int = 0) -> None:
+        """The launch that host code is, if one is on, has ended."""
+        if self._is_host_code:
+            self._is_host_code = False
+            self._finish_core(pc)
+            self._append_mark(Kind.LAUNCH_END, 0, pc)
+            self._end_launch()
 
     def _entries_of(self, host_entry: int) -> dict[str, int]:
         """The device functions, by side, that stand for a host function: those of the same symbol."""
@@ -778,6 +824,7 @@ class Host:
     # -- acl -----------------------------------------------------------------------------------------------------------
 
     def _allocate(self, function: bytes, size: int, pc: int) -> int | None:
+        self.end_host_code(pc)
         block = self._place("", size, pc, fresh=True)
         if block is None:
             self._set_error(f"{function.decode()}: {size} bytes of device memory are not left")
@@ -798,6 +845,7 @@ class Host:
         return block
 
     def _release(self, function: bytes, address: int | None, host_bytes: int, pc: int) -> int:
+        self.end_host_code(pc)
         if not address:
             return INVALID_PARAM
         offset = self.memory.offset(address)
@@ -826,6 +874,7 @@ class Host:
         self, function: bytes, direction: bytes, role: int, address: int | None, size: int, expected: int,
         host_bytes: int, pc: int,
     ) -> int:  # fmt: skip
+        self.end_host_code(pc)
         if size == 0:
             return 0
         problem = self._problem_with(address or 0, size, expected, host_bytes, direction.decode())

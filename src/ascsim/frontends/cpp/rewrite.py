@@ -268,6 +268,7 @@ class _Function:
     name: str
     words: frozenset[str]
     prefix: tuple[int, int]
+    view: bytes
 
     @property
     def is_kernel(self) -> bool:
@@ -320,6 +321,7 @@ class _Pass:
         for launch in explicit:
             self._rewrite_launch(launch, by_name)
         calls = self._visit_calls(root, functions, by_name)
+        self._visit_macros(by_name)
         for node in _nodes(root, "declaration"):
             self._rewrite_local_objects(node)
         self._rewrite_attributes()
@@ -402,25 +404,30 @@ class _Pass:
 
     def _parse_copy(self) -> bytes:
         """The text for tree-sitter: the vendor's words, the launch configurations and comments are blanked."""
-        copy = bytearray(self.no_comments)
-        blanked = _BLANKED | self.device_words
-        for match in WORD.finditer(self.view):
-            word = match.group().decode()
-            if word not in blanked:
-                continue
-            end = match.end()
-            if word in _WORDS_WITH_ARGUMENT:
-                opening = skip_blanks(self.view, end)
-                if self.view[opening : opening + 1] == b"(":
-                    end = closing_of(self.view, opening) + 1
-            copy[match.start() : end] = blank(copy[match.start() : end])
-        for match in _ATTRIBUTE.finditer(self.view):
-            copy[match.start() : match.end()] = blank(match.group())
+        copy = bytearray(self._blanked(self.view, self.no_comments))
         # `if ASC_IS_AIV {`: the macro brings its own parentheses.
         for match in re.finditer(rb"\bif\s+([A-Z][A-Z0-9_]{2,})(?=\s*\{)", self.view):
             copy[match.start(1) : match.end(1)] = b"(1)".ljust(len(match[1]))
         for start, end in self.launch_gaps:
             copy[start:end] = blank(copy[start:end])
+        return bytes(copy)
+
+    def _blanked(self, view: bytes, text: bytes) -> bytes:
+        """``text`` without the vendor's words that stand in a view of it."""
+        copy = bytearray(text)
+        blanked = _BLANKED | self.device_words
+        for match in WORD.finditer(view):
+            word = match.group().decode()
+            if word not in blanked:
+                continue
+            end = match.end()
+            if word in _WORDS_WITH_ARGUMENT:
+                opening = skip_blanks(view, end)
+                if view[opening : opening + 1] == b"(":
+                    end = closing_of(view, opening) + 1
+            copy[match.start() : end] = blank(copy[match.start() : end])
+        for match in _ATTRIBUTE.finditer(view):
+            copy[match.start() : match.end()] = blank(match.group())
         return bytes(copy)
 
     # -- launches ----------------------------------------------------------------------------------------------------
@@ -453,7 +460,8 @@ class _Pass:
         return found
 
     def _rewrite_launch(self, tokens: _LaunchTokens, kernels: dict[str, Kernel]) -> None:
-        self._emit_launch(tokens.callee, tokens.callee_end, tokens.opening, tokens.closing, kernels, tokens)
+        place = (tokens.callee, tokens.callee_end, tokens.opening, tokens.closing)
+        self._emit_launch(*place, kernels, tokens, tokens.in_macro)
 
     def _emit_launch(
         self,
@@ -463,16 +471,18 @@ class _Pass:
         closing: int,
         kernels: dict[str, Kernel],
         tokens: _LaunchTokens | None,
+        in_macro: bool = False,
     ) -> None:
         """The edits of one launch; without ``tokens`` (a plain call) it has one block."""
-        in_macro = tokens is not None and tokens.in_macro
         view = self.macro_view if in_macro else self.view
         raw = self.no_comments[callee:callee_end]
         newlines = raw.count(b"\n")
         text = b" ".join(raw.replace(b"\\\n", b" ").replace(b"\\\r\n", b" ").split())
         shown = re.sub(rb"(?<=\w<) | (?=>$)", b"", text).replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+        # A macro's parameters may be part of the name.
+        shown = b"ASCSIM_TEXT(%s)" % text if in_macro else b'"%s"' % shown
         config = b"" if tokens else b"1"
-        head = b'(::ascsim::Launch{"%s", __LINE__, ::ascsim::launch_config(%s' % (shown, config)
+        head = b"(::ascsim::Launch{%s, __LINE__, ::ascsim::launch_config(%s" % (shown, config)
         self.edits.append(_Edit(callee, callee_end, head + (b"\\\n" if in_macro else b"\n") * newlines))
         if tokens:
             self.edits.append(_Edit(tokens.open, tokens.open + 3, b""))
@@ -498,24 +508,25 @@ class _Pass:
 
     # -- functions ---------------------------------------------------------------------------------------------------
 
-    def _functions(self, root: tree_sitter.Node) -> dict[int, _Function]:
-        """Functions by the id of their node."""
+    def _functions(self, root: tree_sitter.Node, view: bytes | None = None) -> dict[int, _Function]:
+        """Functions by the id of their node, in a tree of this view."""
+        view = self.view if view is None else view
         found = {}
         for node in _nodes(root, "function_definition", "declaration"):
             declarator = _function_declarator(node)
             if declarator is None:
                 continue
-            start = max(self.view.rfind(mark, 0, declarator.start_byte) for mark in (b";", b"{", b"}")) + 1
-            words = frozenset(word.decode() for word in WORD.findall(self.view[start : declarator.start_byte]))
+            start = max(view.rfind(mark, 0, declarator.start_byte) for mark in (b";", b"{", b"}")) + 1
+            words = frozenset(word.decode() for word in WORD.findall(view[start : declarator.start_byte]))
             name = _declared_name(declarator)
-            found[node.id] = _Function(node, declarator, name, words, (start, declarator.start_byte))
+            found[node.id] = _Function(node, declarator, name, words, (start, declarator.start_byte), view)
         return found
 
     def _is_device(self, function: _Function) -> bool:
         return (
             function.is_kernel
             or bool(function.words & self.device_words)
-            or bool(_ATTRIBUTE.search(self.view, *function.prefix))
+            or bool(_ATTRIBUTE.search(function.view, *function.prefix))
         )
 
     def _kernel(self, function: _Function) -> Kernel:
@@ -647,6 +658,26 @@ class _Pass:
             self._visit_pointers(root, functions, kernels)
         return tuple(calls)
 
+    def _visit_macros(self, kernels: dict[str, Kernel]) -> None:
+        """Plain calls of kernels in functions that a macro defines whole: each macro is a file of its own."""
+        for directive in self.directives:
+            body = self.macro_view[directive.start() : directive.end()]
+            if not self.device_words.union(("__global__",)).intersection(w.decode() for w in WORD.findall(body)):
+                continue
+            view = blank(self.macro_view[: directive.start()]) + body
+            functions = self._functions(root := _parser().parse(self._blanked(view, view)).root_node, view)
+            entries = self._device_entries(functions) if self.device_calls_are_launches else frozenset()
+            entries |= {function.name for function in functions.values() if function.is_kernel}
+            entries |= kernels.keys() | self.known.kernels
+            for node in _nodes(root, "call_expression"):
+                callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+                host = self._enclosing_function(node, functions)
+                if callee is None or arguments is None or host is None or self._is_device(host):
+                    continue
+                if callee.start_byte not in self.launched and last_name(_text(callee).encode()) in entries:
+                    place = (callee.start_byte, callee.end_byte, arguments.start_byte, arguments.end_byte - 1)
+                    self._emit_launch(*place, kernels, None, in_macro=True)
+
     def _visit_pointers(
         self, root: tree_sitter.Node, functions: dict[int, _Function], kernels: dict[str, Kernel]
     ) -> None:
@@ -674,7 +705,7 @@ class _Pass:
             parameters = function.declarator.child_by_field_name("parameters")
             if function.is_kernel or not self._is_device(function) or parameters is None:
                 continue
-            text = self.view[parameters.start_byte : parameters.end_byte]
+            text = function.view[parameters.start_byte : parameters.end_byte]
             if b"__gm__" in text and b"&" not in text and "void" in function.words:
                 found.add(function.name)
         return frozenset(found)

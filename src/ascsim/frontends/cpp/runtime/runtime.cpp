@@ -304,6 +304,23 @@ Lock::~Lock() { everything.unlock(); }
 
 extern "C" {
 
+static std::terminate_handler terminate_before = nullptr;
+
+// An instruction of a portable program's host code was refused, which is noted, and nobody catches that: the end.
+static void end_stopped_program()
+{
+    if (std::current_exception() != nullptr) {
+        try {
+            throw;
+        } catch (const ascsim::Stop&) {
+            std::fflush(nullptr);
+            _exit(1);
+        } catch (...) {
+        }
+    }
+    terminate_before();
+}
+
 const char* ascsim_runtime_start(const char* directory, const AscsimHost* host)
 {
     trace_directory = directory;
@@ -312,6 +329,7 @@ const char* ascsim_runtime_start(const char* directory, const AscsimHost* host)
         start_error = system_error("the trace in " + trace_directory + " cannot be opened");
         return start_error.c_str();
     }
+    terminate_before = std::set_terminate(end_stopped_program);
     std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);  // what was printed before a crash is seen
     return nullptr;
 }

@@ -4,6 +4,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__cplusplus) && defined(__CPU_SIM)
+#include "ascsim/types.hpp"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -11,7 +15,12 @@ extern "C" {
 #define ACL_FUNC_VISIBILITY __attribute__((visibility("default")))
 
 typedef int aclError;
+// Portable programs are one side: their host code computes with the kernel's half.
+#if defined(__cplusplus) && defined(__CPU_SIM)
+typedef half aclFloat16;
+#else
 typedef uint16_t aclFloat16;
+#endif
 typedef void* aclrtStream;
 typedef void* aclrtEvent;
 typedef void* aclrtContext;
@@ -101,10 +110,15 @@ typedef enum {
 // Bytes of one element; 0 for types that are no whole bytes wide.
 size_t aclDataTypeSize(aclDataType dataType);
 
+#if !defined(__cplusplus) || !defined(__CPU_SIM)
 // Finite numbers only: infinities and NaN come out as the number that their bits would be with one more exponent.
 float aclFloat16ToFloat(aclFloat16 value);
 // Saturating, to nearest even: what is too large, infinite or NaN becomes 65504 with the sign of the value.
 aclFloat16 aclFloatToFloat16(float value);
+#else
+static inline float aclFloat16ToFloat(aclFloat16 value) { return static_cast<float>(value); }
+static inline aclFloat16 aclFloatToFloat16(float value) { return static_cast<aclFloat16>(value); }
+#endif
 
 // The product that the program was compiled for; nullptr for the portable profile.
 const char* aclrtGetSocName(void);

@@ -41,6 +41,9 @@ ASCSIM_ENTRY void entry(void* packed)
     std::apply(call->function, call->arguments);
 }
 
+// A kernel's name that a macro's parameters make, as text.
+#define ASCSIM_TEXT(...) #__VA_ARGS__
+
 #define ASCSIM_LAUNCH_FORM "a launch is kernel<<<blocks, dynamic UB bytes or nullptr, stream>>>(arguments)"
 
 struct LaunchConfig {

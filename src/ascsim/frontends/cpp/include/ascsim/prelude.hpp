@@ -7,6 +7,10 @@
 #ifndef ASCSIM_SIDE
 #define ASCSIM_SIDE 0
 #endif
+// Whether instructions of this compilation do anything. Portable programs use tiles in host code too.
+#if ASCSIM_SIDE || defined(ASCSIM_PROFILE_CPU)
+#define ASCSIM_ACTS
+#endif
 
 // Where an object lives, what a function is and how a parameter is used: none of it changes the C++ that the host compiler
 // sees. The source pass (rewrite.py) has read what matters.

@@ -58,6 +58,7 @@ enum class TileLayoutCustom : uint8_t { ND, DN, NZ, ZN, ZZ, NONE };
 enum class RoundMode : uint8_t {
     CAST_NONE = 0, CAST_RINT = 1, CAST_ROUND = 2, CAST_FLOOR = 3, CAST_CEIL = 4, CAST_TRUNC = 5, CAST_ODD = 6,
 };
+enum class TFillPadMode : uint8_t { Normal = 0, InPlace = 1, Expand = 2 };
 enum class SaturationMode : uint8_t { ON = 0, OFF = 1 };
 enum class CmpMode : uint8_t { EQ = 0, NE = 1, LT = 2, LE = 3, GT = 4, GE = 5 };
 enum class MaskPattern : uint8_t { P0101 = 1, P1010 = 2, P0001 = 3, P0010 = 4, P0100 = 5, P1000 = 6, P1111 = 7 };
@@ -103,6 +104,25 @@ namespace TileConfig {
 constexpr int alignedSize = 32, fixedRowSize = 16, fixedColSize = 16, fixedMxRowSize = 16, fixedMxColSize = 2;
 constexpr int fractalABSize = 512, fractalCSize = 1024, fractalMxSize = 32;
 }
+
+#ifdef __CPU_SIM
+// Programs for the public CPU simulator choose how much memory it simulates. Here the profile says it.
+enum class NPUArch { A2A3, A5 };
+
+class NPUMemoryModel {
+public:
+    static NPUMemoryModel& Instance()
+    {
+        static NPUMemoryModel only;
+        return only;
+    }
+    static void SetDefaultArch(NPUArch) {}
+    void Initialize(NPUArch) {}
+    void Clear() {}
+};
+#define NPU_MEMORY_INIT(arch) pto::NPUMemoryModel::Instance().Initialize(arch)
+#define NPU_MEMORY_CLEAR() pto::NPUMemoryModel::Instance().Clear()
+#endif
 
 // Figures of the machine that kernels use by name.
 constexpr int REPEAT_BYTE = 256, REPEAT_MAX = 255, REPEAT_STRIDE_MAX = 255;
@@ -698,7 +718,7 @@ ASCSIM_INLINE void TASSIGN(T& object, Address address)
 {
     if constexpr (is_tile_data_v<T>) {
         static_assert(std::is_integral_v<Address>, "PTO: a tile is assigned an integer address");
-#if !defined(__PTO_AUTO__) && ASCSIM_SIDE
+#if !defined(__PTO_AUTO__) && defined(ASCSIM_ACTS)
         object.assignData(static_cast<typename T::TileDType>(detail::place(detail::space_of(T::Loc), static_cast<uint64_t>(address))));
 #endif
     } else {
@@ -840,7 +860,7 @@ namespace detail {
 template <class TileData>
 ASCSIM_INLINE void bind([[maybe_unused]] TileData& tile, [[maybe_unused]] int64_t address)
 {
-#if ASCSIM_SIDE
+#ifdef ASCSIM_ACTS
     tile.assignView(static_cast<typename TileData::TileDType>(place(space_of(TileData::Loc), static_cast<uint64_t>(address))));
 #endif
 }

@@ -157,12 +157,16 @@ typedef ascsim::Float16<5, 10> half;
 #endif
 typedef ascsim::Float16<8, 7> bfloat16_t;
 
+#ifdef __CPU_SIM
+#include "ascsim/narrow.hpp"
+#else
 typedef ascsim::Stored8<struct ascsim_hifloat8> hifloat8_t;
 typedef ascsim::Stored8<struct ascsim_e4m3fn> fp8_e4m3fn_t;
 typedef ascsim::Stored8<struct ascsim_e5m2> fp8_e5m2_t;
 typedef ascsim::Stored8<struct ascsim_e8m0> fp8_e8m0_t;
 typedef ascsim::Stored8<struct ascsim_e2m1x2> fp4x2_e2m1_t;  // two elements a byte
 typedef ascsim::Stored8<struct ascsim_e1m2x2> fp4x2_e1m2_t;
+#endif
 typedef ascsim::Stored8<struct ascsim_int4x2> int4x2_t;
 typedef int4x2_t int4b_t;
 using int4b_t = int4x2_t;  // its name in the C API
