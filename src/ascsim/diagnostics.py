@@ -38,10 +38,14 @@ class Site:
 
 @dataclass(frozen=True)
 class Place:
-    """One of the places a diagnostic speaks of: ``what`` happened there, and its site if known."""
+    """One of the places a diagnostic speaks of: ``what`` happened there, and its site and row of the trace if known.
+
+    Places that differ in their rows alone are equal: the same call in another turn of a loop.
+    """
 
     what: str
     site: Site | None = None
+    row: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,9 @@ class Diagnostic:
     @staticmethod
     def from_dict(data: dict) -> Diagnostic:
         """The inverse of :meth:`as_dict`."""
-        places = tuple(Place(p["what"], Site(**p["site"]) if p.get("site") else None) for p in data.get("places", ()))
+        places = tuple(
+            Place(p["what"], Site(**p["site"]) if p.get("site") else None, p.get("row")) for p in data.get("places", ())
+        )
         return Diagnostic(
             code=data["code"],
             severity=Severity(data["severity"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from ascsim.cli import run as run_command
 from ascsim.cli import timing
 from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp import compilers
+from ascsim.report.page.columns import unpacked
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PTO = ("sort_rows.pto", "--npu-arch=a3", "--arg", "src=random", "--arg", "idx=iota")
@@ -134,3 +136,52 @@ def test_a_cpp_kernel_is_told_by_its_lines() -> None:
     for line in report["lines"]:
         number = int(line["where"].rpartition(":")[2])
         assert line["instructions"][0] in source[number - 1]
+
+
+def page_of(path: Path) -> dict[str, Any]:
+    """The data of a report page."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(), re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+@pytest.mark.parametrize("command", [run_command.command, timing.command])
+def test_a_page(command: Any, tmp_path: Path) -> None:
+    invoke(command, *PTO, "--html", str(tmp_path / "report.html"))
+    data = page_of(tmp_path / "report.html")
+    assert data["title"] == "sort_rows.pto"
+    (run,) = data["runs"]
+    assert run["time"]["cycles"] == timed(*PTO)["cycles"]
+    assert any("pto.tsort32" in (text or "") for text in run["files"]["texts"])
+
+
+def test_a_page_of_several_chips(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    invoke(run_command.command, PTO[0], "--npu-arch=a3,a5,cpu", *PTO[2:], "--html", str(path))
+    assert [(run["profile"], run["time"] is None) for run in page_of(path)["runs"]] == [
+        ("a2a3", False), ("a5", False), ("cpu", True),
+    ]  # fmt: skip
+
+
+def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot write"):
+        invoke(run_command.command, *PTO, "--html", str(tmp_path / "none" / "report.html"))
+
+
+@pytest.mark.skipif(not shutil.which("addr2line"), reason="no program that reads debug information")
+def test_a_page_of_a_program_with_a_race(tmp_path: Path) -> None:
+    try:
+        compilers.find_compiler()
+    except UserError as missing:
+        pytest.skip(str(missing))
+    path = tmp_path / "report.html"
+    result = CliRunner().invoke(
+        run_command.command,
+        [str(EXAMPLES / "missing_wait.cpp"), "--npu-arch=a3", "--html", str(path)],
+        standalone_mode=False,
+    )
+    assert result.return_value == 1
+    (run,) = page_of(path)["runs"]
+    names = run["timeline"]["names"]
+    name = unpacked(run["timeline"]["columns"]["name"])
+    assert [names[name[place["bar"]]] for place in run["findings"][0]["places"]] == ["TADD", "TLOAD"]

@@ -84,7 +84,7 @@ def _worst(told: list[Diagnostic], limit: int) -> list[Diagnostic]:
 
 
 def _diagnostic(found: Found, count: int, context: Context) -> Diagnostic:
-    places = tuple(Place(what, context.site(row)) for what, row in zip(found.whats, found.rows, strict=True))
+    places = tuple(Place(what, context.site(row), row) for what, row in zip(found.whats, found.rows, strict=True))
     places += found.places
     return Diagnostic(found.code, found.severity, found.headline, places, found.notes, found.mend, count)
 

@@ -84,6 +84,14 @@ _KERNEL_OPTIONS: tuple[Callable[..., Any], ...] = (
     ),
     click.option("--timeline", is_flag=True, help="Show a timeline of the pipes."),
     click.option(
+        "--html",
+        "page",
+        default=None,
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write a report page for a browser: findings, timeline, memory, source and instructions, in one file.",
+    ),
+    click.option(
         "--trace-dir",
         default=None,
         type=click.Path(path_type=Path),
@@ -122,6 +130,11 @@ def kernel_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def wants_pictures(options: dict[str, Any]) -> bool:
+    """Whether the options ask for a timeline in the terminal or in trace files."""
+    return bool(options["trace_files"] or options["timeline"])
+
+
 def wants_time(options: dict[str, Any]) -> bool:
-    """Whether the options ask for more of a run than its verdict: its timeline."""
-    return bool(options.get("is_timed") or options["trace_files"] or options["timeline"])
+    """Whether the options ask for more of a run than its verdict: its time, or pictures of it."""
+    return bool(options.get("is_timed") or options["page"] or wants_pictures(options))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascsim.cli.options import kernel_options, wants_time
+from ascsim.cli.options import kernel_options, wants_pictures, wants_time
+from ascsim.cli.timing import write_page
 from ascsim.diagnostics import UserError
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def command(file: Path, **options: Any) -> int:
         return _run_on_each(file, options)
     finished = finish(file, options)
     _write_sarif(finished.runs, options)
+    write_page(file, finished.runs, options)
     return _exit_status(_report(finished, options), finished.runs, options)
 
 
@@ -294,6 +296,7 @@ def _run_on_each(file: Path, options: dict[str, Any]) -> int:
         click.secho("== side by side", bold=True)
         side_by_side.show(_console(options), sides)
     _write_sarif(runs, options)
+    write_page(file, runs, options)
     return _exit_status(status, runs, options)
 
 
@@ -345,7 +348,7 @@ def _report(finished: Finished, options: dict[str, Any]) -> int:
 
 def _draw(console: Console, runs: Sequence[Run], options: dict[str, Any]) -> None:
     """The timelines and trace files that were asked for."""
-    if not wants_time(options):
+    if not wants_pictures(options):
         return
     from ascsim import timing
     from ascsim.cli.timing import pictures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ def command(file: Path, **options: Any) -> int:
         raise UserError(f"there is no file {file}; give an .asc or C++ source, a .pto file, a Python file or a program")
     chips = (options["arch"] or "").split(",")
     reports: list[dict[str, Any]] = []
+    runs: list[Run] = []
     status = 0
     for chip in chips:
         finished = finish(file, {**options, **_OF_RUN, "arch": chip.strip() or None, "is_timed": True})
@@ -50,7 +52,9 @@ def command(file: Path, **options: Any) -> int:
             finished.runs[-1].trace.save(options["trace_dir"])
         timed = [run for run in finished.runs if run.profile.is_chip or len(finished.runs) == 1]
         reports += [_timed(run, number, options) for number, run in enumerate(timed, start=len(reports))]
+        runs += finished.runs
         status = status or finished.exit_status
+    write_page(file, runs, options)
     if options["as_json"]:
         click.echo(json.dumps({"ok": not status, "status": status, "runs": reports}))
     elif len(chips) > 1:
@@ -109,6 +113,22 @@ def pictures(console: Console, run: Run, schedule: Schedule, number: int, option
                 perfetto.write(path, schedule, run.sites)
         except OSError as problem:
             raise UserError(f"cannot write {path}: {problem.strerror or problem}") from None
+
+
+def write_page(file: Path, runs: Sequence[Run], options: dict[str, Any]) -> None:
+    """The report page of some runs, if the options ask for it. What-if is not part of it: the page tells what was run.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    if not options["page"]:
+        return
+    from ascsim.cli.progress import shown
+    from ascsim.progress import stage
+    from ascsim.report import page
+
+    with shown(not options["as_json"]), stage("writing the page"):
+        page.write(options["page"], [run.shown() for run in runs], file.name)
 
 
 def _console(options: dict[str, Any]) -> Console:

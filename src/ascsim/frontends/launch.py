@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from ascsim.progress import advance, stage
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ascsim.report.page import Shown
     from ascsim.report.time import TimeReport
 
 RED_ZONE = 512
@@ -74,6 +76,24 @@ class Run:
         from ascsim.report.time import report
 
         return report(self.kernel, self.profile, self.trace, self.sites, infinite)
+
+    def shown(self) -> Shown:
+        """The run as the report page takes it."""
+        from ascsim.report.page import Shown
+        from ascsim.timing import schedule
+
+        plan = schedule(self.trace, self.profile) if self.profile.is_chip else None
+        return Shown(self.kernel, self.profile, self.trace, self.diagnostics, self.sync, self.sites, plan)
+
+    def save_page(self, path: str | Path) -> None:
+        """Write the report page: findings, timeline, memory, source and instructions in one HTML file for a browser.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        from ascsim.report import page
+
+        page.write(Path(path), [self.shown()], self.kernel)
 
     def _repr_html_(self) -> str:
         from ascsim.report import notebook, terminal

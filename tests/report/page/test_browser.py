@@ -1,0 +1,136 @@
+"""The page in a browser: it draws, complains of nothing, and shows what is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ascsim.report import page
+from checks.builder import Builder
+from report.page.browser import ask, needs_browser
+from report.page.pages import racy, shown
+
+pytestmark = needs_browser
+
+_SHAPES = """
+const colours = (canvas, points) => {
+  const scale = devicePixelRatio, {data, width} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const first = ([x, y]) => 4 * (Math.round(y * scale) * width + Math.round(x * scale));
+  return points.map(point => [...data.slice(first(point), first(point) + 3)].join());
+};
+const boxes = () => ascsim.timeline.chosen.map(bar => ascsim.timeline.box(bar));
+"""
+
+
+def test_it_loads_without_complaint(tmp_path: Path) -> None:
+    found, console = ask(
+        tmp_path,
+        page.html([shown(racy())], "kernel.cpp"),
+        """return {title: document.title, verdict: document.querySelector("#verdict strong").textContent,
+        cards: document.querySelectorAll(".finding").length,
+        rows: document.querySelectorAll("#instructions tbody tr").length,
+        wide: document.documentElement.scrollWidth <= innerWidth, marked: document.querySelectorAll(".remark").length};""",
+    )
+    assert console == []
+    assert found == {
+        "title": "kernel.cpp: ascsim report", "verdict": "1 error", "cards": 1, "rows": 3, "wide": True, "marked": 2,
+    }  # fmt: skip
+
+
+def test_a_click_on_a_finding_shows_both_instructions(tmp_path: Path) -> None:
+    found, console = ask(
+        tmp_path,
+        page.html([shown(racy(12))], "kernel.cpp"),
+        _SHAPES
+        + """ascsim.view.show(0, 5);
+        document.querySelector(".finding > button").click();
+        ascsim.drawNow();
+        const t = ascsim.timeline, top = t.scroller.scrollTop, seen = boxes();
+        const probe = document.createElement("i");
+        probe.style.color = "var(--error)";
+        document.body.append(probe);
+        return {names: t.chosen.map(bar => ascsim.table.words[bar]),
+          inside: seen.every(b => b.left >= 118 && b.right <= t.width && b.top >= top && b.top + b.height <= top + t.height),
+          edges: colours(t.canvas, seen.map(b => [b.right - 8, b.top - 1 - top])),
+          colour: getComputedStyle(probe).color.match(/\\d+/g).join(),
+          lines: t.places.filter(Boolean).length, told: document.querySelector("#timeline .details").textContent};""".replace(
+            "GUTTER", "118"
+        ),
+    )
+    assert console == []
+    assert found["names"] == ["TADD", "TLOAD"]
+    assert found["inside"]
+    assert found["edges"] == [found["colour"]] * 2
+    assert found["lines"] == 3  # of the finding's core alone
+    assert "TADD on V" in found["told"] and "TLOAD on MTE2" in found["told"]
+
+
+def test_keys(tmp_path: Path) -> None:
+    found, console = ask(
+        tmp_path,
+        page.html([shown(racy())], "kernel.cpp"),
+        """const press = (key, on = document.body) => on.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+        const width = () => ascsim.view.to - ascsim.view.from, whole = width(), seen = {};
+        press("+"); seen.zoomed = width() < whole;
+        press("0"); seen.fits = Math.abs(width() - whole) < 1;
+        const scroller = document.querySelector(".scroller");
+        press("ArrowRight", scroller); seen.first = ascsim.table.words[ascsim.timeline.chosen[0]];
+        press("ArrowDown", scroller); seen.below = ascsim.table.words[ascsim.timeline.chosen[0]];
+        press("Enter", scroller); seen.line = document.querySelector(".row.chosen > span").textContent;
+        press("Escape"); seen.none = ascsim.timeline.chosen.length;
+        press("n"); seen.finding = ascsim.focus;
+        const theme = () => document.documentElement.dataset.theme, before = theme();
+        press("t"); seen.turned = theme() !== before;
+        return seen;""",
+    )
+    assert console == []
+    assert found == {
+        "zoomed": True, "fits": True, "first": "TLOAD", "below": "TADD", "line": "5", "none": 0, "finding": 0, "turned": True,
+    }  # fmt: skip
+
+
+def test_pointing(tmp_path: Path) -> None:
+    found, _ = ask(
+        tmp_path,
+        page.html([shown(racy())], "kernel.cpp"),
+        """const t = ascsim.timeline, m = ascsim.memory, store = ascsim.table.words.indexOf("TSTORE");
+        const box = t.box(store), life = m.boxes.at(-1);
+        return {bar: t.at((box.left + box.right) / 2, box.top + box.height / 2) === store, nothing: t.at(5, 5),
+          life: m.at((life.left + life.right) / 2, (life.top + life.bottom) / 2).region === life.region,
+          words: ascsim.words(store).map(p => p.textContent).join(" / "), labels: m.data.regions.map(r => r.name)};""",
+    )
+    assert found["bar"] and found["nothing"] == -1 and found["life"]
+    assert "TSTORE on MTE3" in found["words"] and "reads target 16x64 f32 at UB 0x1000" in found["words"]
+    assert found["labels"] == ["source", "target"]
+
+
+@pytest.mark.parametrize("profile", ["cpu", "a2a3"])
+def test_what_is_empty_says_so(tmp_path: Path, profile: str) -> None:
+    builder = racy() if profile == "cpu" else Builder()
+    found, console = ask(
+        tmp_path,
+        page.html([shown(builder, profile)], "kernel.cpp"),
+        """return [...document.querySelectorAll(".empty")].map(one => one.textContent)""",
+    )
+    assert console == []
+    assert any("portable profile is no chip" in text for text in found) == (profile == "cpu")
+    assert any("Nothing was found" in text for text in found) == (profile == "a2a3")
+
+
+def test_several_runs_can_be_chosen(tmp_path: Path) -> None:
+    found, console = ask(
+        tmp_path,
+        page.html([shown(racy()), shown(racy(), "cpu"), shown(racy(2), "a5")], "kernel.cpp"),
+        """const choice = document.querySelector("#run"), seen = [];
+        for (const n of [1, 2, 0]) {
+          choice.value = n; choice.dispatchEvent(new Event("change"));
+          await new Promise(done => setTimeout(done, 300));
+          const part = document.querySelector("#timeline");
+          const hidden = part.querySelector(".scroller").hidden, notes = part.querySelectorAll(".empty").length;
+          seen.push([ascsim.run.profile, !!ascsim.timeline, hidden, notes]);
+        }
+        return seen;""",
+    )
+    assert console == []
+    assert found == [["cpu", False, True, 1], ["a5", True, False, 0], ["a2a3", True, False, 0]]
