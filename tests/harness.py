@@ -51,7 +51,8 @@ class Bench:
         if data is not None:
             array = np.asarray(data).astype(kind.numpy)
             shape = array.shape if array.ndim == 2 else (valid_rows, valid_cols)
-            self.core.view(tile.region(*shape))[...] = array.reshape(shape)
+            view = self.core.view(tile.region(*shape))
+            view[...] = array.reshape(shape if view.ndim == 2 else view.shape)
         return tile
 
     def read(self, tile: Tile, rows: int | None = None, cols: int | None = None) -> np.ndarray:

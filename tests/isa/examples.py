@@ -14,7 +14,7 @@ from ascsim.diagnostics import Refused
 from ascsim.isa.definition import Definition, Operand, RegisterInstruction, Role, Sort
 from ascsim.machine.dtypes import DTYPES, DType, f16, f32, u32
 from ascsim.machine.operands import GlobalTensor, MReg, Pointer, Tile, UReg, VReg
-from ascsim.machine.words import PadValue, Pipe
+from ascsim.machine.words import BLayout, PadValue, Pipe
 
 ROWS, COLS = 4, 64
 """Valid rows and columns."""
@@ -73,6 +73,19 @@ def _attempts(definition: Definition) -> Iterator[SimpleNamespace]:
                 yield _filled(definition.inputs, tiles, made, rest)
             made = iter(_square(definition.inputs[n], n, kind) for n, kind in zip(tiles, kinds, strict=True))
             yield _filled(definition.inputs, tiles, made, rest)
+            yield _with_a_column(definition, tiles, kinds, given, rest)
+
+
+def _with_a_column(
+    definition: Definition, tiles: Sequence[int], kinds: Sequence[DType], given: bool, rest: Sequence[Any]
+) -> SimpleNamespace:
+    """Tiles of one shape; the last that is read is one column."""
+    made = [_tile(definition.inputs[n], n, k, COLS, _HEIGHTS[0], given) for n, k in zip(tiles, kinds, strict=True)]
+    last = max((i for i, n in enumerate(tiles) if definition.inputs[n].role is Role.IN), default=0)
+    column = made[last]
+    if isinstance(column, Tile):
+        made[last] = replace(column, blayout=BLayout.COL_MAJOR, cols=1, valid_cols=1)
+    return _filled(definition.inputs, tiles, iter(made), rest)
 
 
 def _filled(

@@ -187,8 +187,8 @@ def plain_layout(*operands: str, profiles: tuple[str, ...] = ()) -> Rule:
         return None
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
-        for name, _ in _tiles(call, operands):
-            yield changed(call, name, slayout=SLayout.ROW_MAJOR)
+        for name, tile in _tiles(call, operands):
+            yield changed(call, name, slayout=SLayout.ROW_MAJOR, cols=max(tile.cols, 32))
 
     return Rule("L012", f"{', '.join(operands)} have no boxes", test, profiles=profiles, breaks=breaks,
                 mend="Declare the tile with SLayout::NoneBox.")  # fmt: skip

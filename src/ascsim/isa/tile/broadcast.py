@@ -6,7 +6,7 @@ and its kin; include/pto/cpu/TColExpandOp.hpp.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from ascsim.isa.definition import A2A3, CHIPS, Choice, Definition, In, Operand, Out, tile_instruction
 from ascsim.isa.rules import Rule, dtype, finding, in_space, refuse, row_major, same_dtype
-from ascsim.isa.semantics import arithmetic
+from ascsim.isa.semantics import arithmetic, functions
 from ascsim.isa.tile.elementwise import FLOATS, FLUSHED, FOUR, ROUNDED, WRITTEN, changed, flushing, precision_of
 from ascsim.machine.dtypes import DType, bf16, f16, f32, i8, i16, i32, u8, u16, u32
 from ascsim.machine.operands import Region, Tile
@@ -103,9 +103,6 @@ def _rules(title: str, a2a3: Types, a5: Types, cpu: Types) -> tuple[Rule, ...]:
 class _Broadcast:
     values = "widen"
     over = "dst"
-    of: Callable[..., Any]
-    of_floats: Callable[..., Any]
-    flushed = ""
 
     def regions(self: Any, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
         """The valid region of dst in all, of the row its columns once."""
@@ -121,16 +118,36 @@ class _Broadcast:
 
     def compute(self: Any, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> tuple[np.ndarray, ...]:
         """The result, the row beside each row."""
-        if not arrays:
-            return ()
-        kind = call.dst.dtype
-        function = self.of_floats if kind.kind == "f" else self.of
-        return (flushing(function, arrays, self.flushed, call, profile),)
+        return (self.combined(call, arrays, profile),) if arrays else ()
+
+
+class Combined:
+    """How two values become one. ``of_floats`` stands in for ``of`` where they are floats."""
+
+    of: Callable[..., Any]
+    of_floats: Callable[..., Any]
+    flushed = ""
+
+    def combined(self: Any, call: SimpleNamespace, arrays: Sequence[np.ndarray], profile: Profile) -> np.ndarray:
+        """The result of two arrays."""
+        return flushing(self.of_floats if call.dst.dtype.kind == "f" else self.of, arrays, self.flushed, call, profile)
+
+
+class ExponentialOfDifference(Combined):
+    """e to the power of a difference, which is rounded to the element type first."""
+
+    def combined(self: Any, call: SimpleNamespace, arrays: Sequence[np.ndarray], profile: Profile) -> np.ndarray:
+        """See :class:`Combined`."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            difference = arrays[0] - arrays[1]
+            if call.dst.dtype.is_narrow_float:
+                difference = difference.astype(call.dst.dtype.numpy).astype(np.float32)
+        return flushing(functions.exponential, (difference,), "exp", call, profile)
 
 
 def _define(
-    name: str, does: str, of: Callable[..., Any], of_floats: Callable[..., Any], *, a2a3: Types = FOUR,
-    a5: Types = NARROW, cpu: Types = ON_CPU, flushed: str = "", precision: str = "", notes: tuple[str, ...] = (),
+    name: str, does: str, how: type[Combined], *, a2a3: Types = FOUR,
+    a5: Types = NARROW, cpu: Types = ON_CPU, precision: str = "", notes: tuple[str, ...] = (),
     assumed: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
     title = name.upper()
@@ -148,24 +165,37 @@ def _define(
         "rules": _rules(title, a2a3, a5, cpu),
         "notes": (*notes, WRITTEN),
         "assumed": assumed,
-        "of": staticmethod(of),
-        "of_floats": staticmethod(of_floats),
-        "flushed": flushed,
         "sources": (f"pto-isa docs/isa/{title}", "pto-isa include/pto/npu/a2a3 and a5: TColExpandBinOp.hpp"),
     }
     tile_instruction(name, pipe=Pipe.V, cpp_templates=("precision",) if precision else ())(
-        type(title, (_Broadcast,), body)
+        type(title, (_Broadcast, how), body)
     )
 
 
-_define("tcolexpandadd", "Add a row to each row.", arithmetic.add, arithmetic.add, notes=(ROUNDED,))
-_define("tcolexpandsub", "Subtract a row from each row.", arithmetic.subtract, arithmetic.subtract, notes=(ROUNDED,))
-_define("tcolexpandmul", "Multiply each row by a row.", arithmetic.multiply, arithmetic.multiply, a5=MULTIPLIED,
-        cpu=(*ON_CPU, u8), notes=(ROUNDED,))  # fmt: skip
-_define("tcolexpanddiv", "Divide each row by a row; integers towards zero.", arithmetic.divide_integers,
-        arithmetic.divide, a2a3=FLOATS, a5=DIVIDED, flushed="div", precision="DivAlgorithm",
-        notes=(ROUNDED, FLUSHED, "Chips differ by one unit in the last place unless HIGH_PRECISION."))  # fmt: skip
-_define("tcolexpandmax", "The larger of each element and the one of a row.", arithmetic.maximum,
-        arithmetic.float_maximum)  # fmt: skip
-_define("tcolexpandmin", "The smaller of each element and the one of a row.", arithmetic.minimum,
-        arithmetic.float_minimum)  # fmt: skip
+def combining(of: Callable[..., Any], of_floats: Callable[..., Any], flushed: str = "") -> type[Combined]:
+    """A :class:`Combined` of these functions."""
+    body: dict[str, Any] = {"of": staticmethod(of), "of_floats": staticmethod(of_floats), "flushed": flushed}
+    return type("Combining", (Combined,), body)
+
+
+ADDED = combining(arithmetic.add, arithmetic.add)
+SUBTRACTED = combining(arithmetic.subtract, arithmetic.subtract)
+PRODUCT = combining(arithmetic.multiply, arithmetic.multiply)
+QUOTIENT = combining(arithmetic.divide_integers, arithmetic.divide, "div")
+LARGER = combining(arithmetic.maximum, arithmetic.float_maximum)
+SMALLER = combining(arithmetic.minimum, arithmetic.float_minimum)
+ONE_UNIT = "Chips differ by one unit in the last place unless HIGH_PRECISION."
+EXPONENTIAL_NOTES = (
+    "The A5 gives 0 for subnormals, as its exp does.",
+    "Chips differ by one unit in the last place (asc-devkit: 1 ulp; half as good as half allows).",
+)
+
+_define("tcolexpandadd", "Add a row to each row.", ADDED, notes=(ROUNDED,))
+_define("tcolexpandsub", "Subtract a row from each row.", SUBTRACTED, notes=(ROUNDED,))
+_define("tcolexpandmul", "Multiply each row by a row.", PRODUCT, a5=MULTIPLIED, cpu=(*ON_CPU, u8), notes=(ROUNDED,))
+_define("tcolexpanddiv", "Divide each row by a row; integers towards zero.", QUOTIENT, a2a3=FLOATS, a5=DIVIDED,
+        precision="DivAlgorithm", notes=(ROUNDED, FLUSHED, ONE_UNIT))  # fmt: skip
+_define("tcolexpandmax", "The larger of each element and the one of a row.", LARGER)
+_define("tcolexpandmin", "The smaller of each element and the one of a row.", SMALLER)
+_define("tcolexpandexpdif", "e to the power of each row minus a row; half is rounded after the subtraction.",
+        ExponentialOfDifference, a2a3=FLOATS, a5=FLOATS, cpu=FLOATS, notes=EXPONENTIAL_NOTES)  # fmt: skip
