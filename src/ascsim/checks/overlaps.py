@@ -19,7 +19,7 @@ from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.machine.trace import Mode
 
 _LOOKED_AT = 20_000
-"""So many accesses of a pair of tiles are looked at."""
+"""So many accesses of a pair of tiles are looked at on each core."""
 
 CATALOGUE.add(
     "B010", Severity.WARNING, "Tiles overlap while both hold data",
@@ -33,9 +33,52 @@ CATALOGUE.add(
 
 def check(context: Context) -> Iterator[Found]:
     """Findings of tiles that overwrote each other."""
-    for one, other in _pairs(context):
-        yield from _clashes(context, one, other)
-        yield from _clashes(context, other, one)
+    pairs = _pairs(context)
+    if not pairs:
+        return
+    histories = _Histories(context)
+    for one, other in pairs:
+        runs = list(histories.of([*one, *other]))
+        yield from _clashes(context, histories, runs, one)
+        yield from _clashes(context, histories, runs, other)
+
+
+class _Histories:
+    """What became of some tiles, core by core."""
+
+    def __init__(self, context: Context) -> None:
+        trace = context.trace
+        rows = trace.rows_of(np.arange(len(trace.accesses)))
+        self._trace = trace
+        self._core = context.cores_of(rows)
+        order = np.argsort(context.positions(rows), kind="stable")
+        by_object = np.argsort(trace.accesses["object"][order], kind="stable")
+        self._turn = np.empty(len(order), np.int64)  # of each access
+        self._turn[order] = np.arange(len(order))
+        self._numbers = order[by_object]
+        self._first = np.searchsorted(trace.accesses["object"][self._numbers], np.arange(len(trace.objects) + 2))
+        self._bytes: dict[bytes, Intervals] = {}
+
+    def of(self, objects: list[int]) -> Iterator[list[int]]:
+        """The accesses to some objects in order, a list a core; a core that does as another did is left out."""
+        numbers = np.concatenate([self._numbers[self._first[o] : self._first[o + 1]] for o in objects])
+        numbers = numbers[np.argsort(self._turn[numbers], kind="stable")]
+        told = set()
+        cuts = np.flatnonzero(np.diff(self._core[numbers])) + 1
+        for run in np.split(numbers, cuts):
+            records = self._trace.accesses[run].tobytes()
+            if records not in told:
+                told.add(records)
+                yield run[:_LOOKED_AT].tolist()
+
+    def touched(self, number: int) -> Intervals:
+        """The bytes of an access."""
+        record = self._trace.accesses[number]
+        key = bytes(record[["start", "length", "shape", "mask"]].tobytes())
+        known = self._bytes.get(key)
+        if known is None:
+            known = self._bytes[key] = touched(self._trace, number)
+        return known
 
 
 def _pairs(context: Context) -> list[tuple[list[int], list[int]]]:
@@ -55,30 +98,24 @@ def _pairs(context: Context) -> list[tuple[list[int], list[int]]]:
     return pairs
 
 
-def _clashes(context: Context, mine: list[int], others: list[int]) -> Iterator[Found]:
+def _clashes(context: Context, histories: _Histories, runs: list[list[int]], mine: list[int]) -> Iterator[Found]:
     """The first read through a tile of what another wrote over it."""
-    trace = context.trace
-    numbers = np.flatnonzero(np.isin(trace.accesses["object"], [*mine, *others]))[:_LOOKED_AT]
-    order = np.argsort(context.positions(trace.rows_of(numbers)), kind="stable")
-    core = -1
-    own: Intervals = []  # what this tile wrote
-    lost: Intervals = []  # of these, what the other wrote since
-    writer: dict[int, int] = {}
-    for number in numbers[order].tolist():
-        row = int(trace.rows_of(number))
-        if int(context.cores_of(row)) != core:
-            core, own, lost = int(context.cores_of(row)), [], []
-        access = trace.accesses[number]
-        is_mine, is_write = int(access["object"]) in mine, access["mode"] == Mode.WRITE
-        bytes_: Intervals = touched(trace, number)
-        if is_mine and is_write:
-            own, lost = merged([*own, *bytes_]), without(lost, bytes_)
-        elif is_write and (over := common(own, bytes_)):
-            lost = merged([*lost, *over])
-            writer[core] = number
-        elif is_mine and (read := common(lost, bytes_)):
-            yield _found(context, number, writer[core], read)
-            return
+    accesses = context.trace.accesses
+    for run in runs:
+        own: Intervals = []  # what this tile wrote
+        lost: Intervals = []  # of these, what the other wrote since
+        writer = -1
+        for number in run:
+            is_mine, is_write = int(accesses["object"][number]) in mine, accesses["mode"][number] == Mode.WRITE
+            bytes_ = histories.touched(number)
+            if is_mine and is_write:
+                own, lost = merged([*own, *bytes_]), without(lost, bytes_)
+            elif is_write and (over := common(own, bytes_)):
+                lost = merged([*lost, *over])
+                writer = number
+            elif is_mine and (read := common(lost, bytes_)):
+                yield _found(context, number, writer, read)
+                return
 
 
 def _found(context: Context, reader: int, writer: int, shared: Intervals) -> Found:
