@@ -273,9 +273,9 @@ function printed(isPrinted) {
   page.timeline.lay();
 }
 
-function lifeWords({ n, region }) {
+function lifeWords({ n, region, many }) {
   const { lives, data } = page.memory, { text, low, high } = data.regions[region];
-  return [make("p", {}, make("b", {}, text)), make("p", {}, `${hex(low)} to ${hex(high - 1)}, ${size(high - low)}`), make("p", {}, `live from cycle ${grouped(lives.begin[n])} to ${grouped(lives.end[n])}`)];
+  return [make("p", {}, make("b", {}, text)), make("p", {}, `${hex(low)} to ${hex(high - 1)}, ${size(high - low)}`), make("p", {}, many > 1 ? `${grouped(many)} lives here; zoom in to tell them apart` : `live from cycle ${grouped(lives.begin[n])} to ${grouped(lives.end[n])}`)];
 }
 
 /** Select a life: its region, and the instructions that touch it then. */

@@ -10,6 +10,7 @@ class MemoryMap {
     this.region = -1;
     this.chosen = new Set();
     this.height = 340;
+    this.group();
   }
 
   get limits() {
@@ -30,14 +31,35 @@ class MemoryMap {
     return `hsl(${(region * 137.5 + 205) % 360} ${dark ? 38 : 52}% ${dark ? lightness - 38 : lightness}%)`;
   }
 
-  /** The lives of the chosen core and space that are in view. */
-  *visible() {
-    const { lives, data, view } = this;
-    const first = search(lives.core, this.core, 0, lives.core.length);
-    for (let n = first; n < lives.core.length && lives.core[n] === this.core; n++) {
-      if (data.regions[lives.region[n]].space !== this.space) continue;
-      if (lives.end[n] >= view.from && lives.begin[n] <= view.to) yield n;
+  /** The runs of lives, one a core and region, the largest regions first: smaller ones lie on top. */
+  group() {
+    const { lives, data } = this, extent = group => data.regions[group.region].high - data.regions[group.region].low;
+    this.groups = [];
+    this.reach = new Int32Array(lives.begin.length); // the latest end of a group's lives up to each one
+    for (let n = 0; n < lives.begin.length; n++) {
+      let group = this.groups.at(-1);
+      if (group?.core !== lives.core[n] || group.region !== lives.region[n]) this.groups.push((group = { core: lives.core[n], region: lives.region[n], first: n }));
+      this.reach[n] = Math.max(n > group.first ? this.reach[n - 1] : 0, lives.end[n]);
+      group.last = n + 1;
     }
+    this.groups.sort((a, b) => extent(b) - extent(a));
+  }
+
+  /** What is drawn of a group: lives that nobody could tell apart are one box. */
+  boxesOf({ region, first, last }) {
+    const { lives, view } = this, { low, high } = this.data.regions[region];
+    const scale = (this.width - GUTTER - 8) / (view.to - view.from), origin = GUTTER - view.from * scale;
+    const top = this.y(low), bottom = Math.max(this.y(high), top + 2), boxes = [];
+    let box = null;
+    for (let n = search(this.reach, view.from, first, last); n < last && lives.begin[n] <= view.to; n++) {
+      const left = Math.max(origin + lives.begin[n] * scale, GUTTER - 3);
+      const right = Math.max(Math.min(origin + lives.end[n] * scale, this.width + 3), left + 1);
+      if (box && (left - box.right < 0.75 || right - box.left < 3)) {
+        box.right = Math.max(box.right, right);
+        box.many++;
+      } else boxes.push((box = { n, region, left, right, top, bottom, many: 1 }));
+    }
+    return boxes;
   }
 
   draw() {
@@ -50,27 +72,20 @@ class MemoryMap {
     context.beginPath();
     context.rect(GUTTER, 0, this.width - GUTTER, this.height);
     context.clip();
-    const boxes = [], tiny = new Map();
-    for (const n of this.visible()) {
-      const region = this.lives.region[n], { low, high } = this.data.regions[region];
-      const left = Math.max(this.x(this.lives.begin[n]), GUTTER - 3), right = Math.min(this.x(this.lives.end[n]), this.width + 3);
-      if (right - left < 1.5) { // one rectangle a pixel is enough
-        if (tiny.get(region) === (left | 0)) continue;
-        tiny.set(region, left | 0);
-      }
-      boxes.push({ n, region, left, right: Math.max(right, left + 1), top: this.y(low), bottom: Math.max(this.y(high), this.y(low) + 2) });
-    }
-    boxes.sort((a, b) => b.bottom - b.top - (a.bottom - a.top)); // what lies inside others comes last
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
-    for (const box of boxes) {
-      context.fillStyle = this.colour(box.region, 78);
-      context.fillRect(box.left, box.top, box.right - box.left, box.bottom - box.top);
-      if (box.right - box.left > 3) {
-        context.strokeStyle = this.colour(box.region, 48);
-        context.lineWidth = this.chosen.has(box.region) ? 2.5 : 1;
-        if (this.chosen.has(box.region)) context.strokeStyle = paint("accent");
-        context.strokeRect(box.left + 0.5, box.top + 0.5, box.right - box.left - 1, box.bottom - box.top - 1);
+    const boxes = [];
+    for (const group of this.groups) {
+      if (group.core !== this.core || this.data.regions[group.region].space !== this.space) continue;
+      const isChosen = this.chosen.has(group.region);
+      context.fillStyle = this.colour(group.region, 78);
+      context.strokeStyle = isChosen ? paint("accent") : this.colour(group.region, 48);
+      context.lineWidth = isChosen ? 2.5 : 1;
+      for (const box of this.boxesOf(group)) {
+        const width = box.right - box.left, height = box.bottom - box.top;
+        context.fillRect(box.left, box.top, width, height);
+        if (width > 3 && height > 3) context.strokeRect(box.left + 0.5, box.top + 0.5, width - 1, height - 1);
+        boxes.push(box);
       }
     }
     const taken = [];

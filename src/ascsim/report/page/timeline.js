@@ -120,19 +120,23 @@ class Timeline {
     const { context, view, table, end } = this;
     const scale = (this.width - GUTTER - 8) / (view.to - view.from);
     const left = GUTTER - view.from * scale;
-    const crowd = new Float32Array(Math.ceil(this.width) + 1);
-    const colour = this.paint(this.data.tracks[line.track]) || this.paint("S");
-    const labels = [];
+    const crowd = new Float32Array(Math.ceil(this.width) + 5); // how much of each pixel narrow bars fill
+    const labels = [], stripes = [];
     let isCrowded = false;
-    context.fillStyle = colour;
+    context.fillStyle = this.paint(this.data.tracks[line.track]) || this.paint("S");
     for (let n = search(this.reach, view.from, line.first, line.last); n < line.last && table.start[n] <= view.to; n++) {
       const kind = table.kind[n];
       if (kind >= SET) continue;
       const a = Math.max(left + table.start[n] * scale, GUTTER - 10), c = Math.min(left + end[n] * scale, this.width + 10);
       if (c < GUTTER) continue;
-      if (c - a < 1.5) {
-        if (a >= GUTTER && a < this.width) crowd[a | 0] += Math.max(c - a, 0.25);
+      const isOnPath = this.showPath && table.onPath[n] > 0;
+      if (c - a < 3) {
+        if (a < GUTTER || a >= this.width) continue;
         isCrowded = true;
+        if (c - a < 0.25) crowd[a | 0] += 0.25;
+        else for (let x = a | 0; x < c; x++) crowd[x] += Math.min(c, x + 1) - Math.max(a, x);
+        if (isOnPath && (!stripes.length || c - stripes.at(-1) > 1)) stripes.push(a, c);
+        else if (isOnPath) stripes[stripes.length - 1] = c;
         continue;
       }
       const b = Math.min(Math.max(left + (table.start[n] + table.busy[n]) * scale, a + 1), c);
@@ -141,12 +145,7 @@ class Timeline {
       context.fillRect(a + inset, y + 1, b - a - inset, height - 2);
       context.globalAlpha = 0.4;
       if (c > b) context.fillRect(b, y + 1, c - b - inset, height - 2);
-      if (this.showPath && table.onPath[n] > 0) {
-        context.globalAlpha = 1;
-        context.fillStyle = this.paint("path");
-        context.fillRect(a + inset, y + height - 4, c - a - inset, 3);
-        context.fillStyle = colour;
-      }
+      if (isOnPath) stripes.push(a + inset, c - inset);
       if (height >= TALL && c - a > 26) {
         const before = labels.length - 3; // a bar that begins in the tail of another takes the room of its label
         if (before >= 0 && labels[before + 2] > a) labels[before + 2] = a;
@@ -156,10 +155,13 @@ class Timeline {
     if (isCrowded) {
       for (let x = GUTTER; x < this.width; x++) {
         if (!crowd[x]) continue;
-        context.globalAlpha = Math.min(0.25 + 0.75 * crowd[x], 1);
+        context.globalAlpha = Math.min(0.2 + 0.8 * crowd[x], 1);
         context.fillRect(x, y + 1, 1, height - 2);
       }
     }
+    context.globalAlpha = 1;
+    context.fillStyle = this.paint("path");
+    for (let n = 0; n < stripes.length; n += 2) context.fillRect(stripes[n], y + height - 4, Math.max(stripes[n + 1] - stripes[n], 0.5), 3);
     context.globalAlpha = 1;
     this.waits(line, y, height, scale, left);
     context.fillStyle = this.paint("onbar");
