@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from pathlib import Path
 
-from ascsim.diagnostics import CATALOGUE
+from ascsim.cli.explain import catalogue, reported_by
 from ascsim.isa import REGISTRY, reference
 
 DIRECTORY = Path(__file__).parent / "reference"
-LEVELS = {
-    "tile": "Tile instructions",
-    "memory": "Memory-form vector instructions and copies",
-    "register": "Register-form vector instructions",
-    "sync": "Flags and barriers",
-    "system": "Queries and core state",
-}
 
 
 def pages() -> dict[str, str]:
     """File name to text."""
     written = {}
-    for level, title in LEVELS.items():
+    for level, title in reference.LEVELS.items():
         chosen = [d for d in REGISTRY.definitions if d.level == level]
         body = "\n\n".join(f"## {d.title}\n\n```text\n{reference.page(d)}\n```" for d in chosen)
         head = (
@@ -38,7 +32,7 @@ def index() -> str:
     """Every instruction in one line, by level."""
     lines = ["# Reference", "", "Made by `docs/make_reference.py`; `ascsim isa` prints the same list.", ""]
     lines += ["[Diagnostic codes](codes.md) have a page of their own.", ""]
-    for level, title in LEVELS.items():
+    for level, title in reference.LEVELS.items():
         lines += [f"## [{title}]({level}.md)", "", "| instruction | profiles | what it does |", "| --- | --- | --- |"]
         for row in reference.index(REGISTRY):
             if row["level"] == level:
@@ -50,11 +44,13 @@ def index() -> str:
 
 def codes() -> str:
     """Every diagnostic code."""
-    import ascsim.checks
-    import ascsim.frontends.launch  # noqa: F401 - both register codes
-
-    rows = sorted(CATALOGUE.codes.values(), key=lambda c: c.code)
-    body = "\n\n".join(f"## {c.code}: {c.title}\n\n*{c.severity}*\n\n{c.text}" for c in rows)
+    parts = []
+    for code in catalogue().values():
+        parts += [f"## {code.code}: {code.title}", f"*{code.severity}*"]
+        parts += [f"```c++\n{textwrap.dedent(text)}\n```" if is_code else text for is_code, text in code.blocks()]
+        told = reported_by(code.code)
+        parts += [f"Reported by: {', '.join(told)}."] if told else []
+    body = "\n\n".join(parts)
     head = "# Diagnostic codes\n\nMade by `docs/make_reference.py`; `ascsim explain CODE` shows the same text."
     return f"{head}\n\n{body}\n"
 

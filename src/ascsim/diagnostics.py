@@ -8,9 +8,10 @@ diagnostic.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from itertools import groupby
 
 
 class Severity(StrEnum):
@@ -131,12 +132,27 @@ class Fault(Exception):
 
 @dataclass(frozen=True)
 class Code:
-    """An entry of the catalogue that ``ascsim explain CODE`` prints."""
+    """An entry of the catalogue that ``ascsim explain CODE`` prints.
+
+    ``text`` has paragraphs, parted by empty lines: what it means, what to do, and often an example. Lines that begin with
+    four blanks are code.
+    """
 
     code: str
     severity: Severity
     title: str
     text: str
+
+    @property
+    def mend(self) -> str:
+        """The paragraph that says what to do: the last one but for an example."""
+        return [p for p in self.text.split("\n\n") if not p.startswith("Example:")][-1]
+
+    def blocks(self) -> Iterator[tuple[bool, str]]:
+        """The text in pieces: whether it is code, and the paragraph or the lines of code."""
+        for paragraph in self.text.split("\n\n"):
+            for is_code, lines in groupby(paragraph.split("\n"), lambda line: line.startswith("    ")):
+                yield is_code, "\n".join(lines)
 
 
 @dataclass

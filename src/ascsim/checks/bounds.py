@@ -39,7 +39,8 @@ CATALOGUE.add(
     "B003", Severity.WARNING, "Access to reserved bytes",
     "The top of this memory belongs to the system by default (on the Ascend 950, the last 8 KiB of UB: stack of vector "
     "functions, and the runtime). The chip does not stop the access, but what it finds there may change under it.\n\n"
-    "Keep tiles and buffers below the reserved bytes, unless the kernel is built without them.",
+    "Keep tiles and buffers below the reserved bytes, unless the kernel is built without them.\n\n"
+    "Example: a tile of 8 KiB at UB 0x3e000 on the 950 takes exactly the reserved bytes.",
 )  # fmt: skip
 CATALOGUE.add(
     "B004", Severity.ERROR, "Access to GM outside every allocation",
@@ -53,7 +54,8 @@ CATALOGUE.add(
     "B005", Severity.NOTE, "Bytes written beyond a tile, in another tile",
     "An instruction wrote bytes beyond the end of its operand's tile, and they belong to another tile of the kernel. "
     "It may be meant (one tile as a window on several); if not, the other tile's data is destroyed.\n\n"
-    "Give the first tile the columns or rows that the instruction writes, or move the other.",
+    "Give the first tile the columns or rows that the instruction writes, or move the other.\n\n"
+    "Example: TSORT32 with tmp writes 32 pairs for a tail of 5 columns, so that dst needs 64 columns.",
 )  # fmt: skip
 
 CATALOGUE.add(
@@ -61,7 +63,10 @@ CATALOGUE.add(
     "An instruction that writes into an array declared on chip (`__ubuf__ T x[N]`) wrote bytes beyond its end. They may "
     "belong to another array, now or after the next change of the kernel. A vector register is 256 bytes, and a store "
     "writes all of it but for the lanes that its mask leaves out.\n\n"
-    "Mask the last store (asc_update_mask), or declare the array as large as what is written: whole registers.",
+    "Mask the last store (asc_update_mask), or declare the array as large as what is written: whole registers.\n\n"
+    "Example:\n"
+    "    __ubuf__ float x[100];                  // 400 bytes; two registers are 512\n"
+    "    asc_storealign(x + 64, value, mask);    // mask must be that of 36 lanes",
 )  # fmt: skip
 
 

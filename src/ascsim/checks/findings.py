@@ -12,7 +12,8 @@ from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Severity
 MORE = CATALOGUE.add(
     "N001", Severity.NOTE, "More findings than are shown",
     "The report ends at its limit. The note says how many findings of which codes were left out; it is an error where "
-    "one of them is. Mend what is shown and run again, or raise the limit.",
+    "one of them is.\n\n"
+    "Mend what is shown and run again, or raise the limit (--limit).",
 )  # fmt: skip
 
 _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}

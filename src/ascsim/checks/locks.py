@@ -12,6 +12,7 @@ CATALOGUE.add(
     "S101", Severity.ERROR, "A lock without its unlock, or an unlock without its lock",
     "Every lock of a mutex pairs with one unlock after it, of the same pipe and the same mode. What a chip does "
     "otherwise is undefined; usually the next pipe that locks the mutex waits for ever.\n\n"
+    "Pair the calls on each way through the kernel, also where it leaves a loop early.\n\n"
     "Example:\n"
     "    asc_lock(PIPE_MTE2, 0);\n"
     "    asc_copy_gm2ub_align(x, gm, 256);\n"
@@ -22,7 +23,10 @@ CATALOGUE.add(
     "S102", Severity.ERROR, "A mutex locked twice",
     "A mutex is locked while it is locked: pairs of one mutex must not nest, whatever their pipes and modes. What a "
     "chip does is undefined.\n\n"
-    "Unlock it first, or use another mutex (0 to 31).",
+    "Unlock it first, or use another mutex (0 to 31).\n\n"
+    "Example:\n"
+    "    asc_lock(PIPE_V, 0);\n"
+    "    asc_lock(PIPE_V, 0);        // must follow asc_unlock(PIPE_V, 0)",
 )  # fmt: skip
 
 

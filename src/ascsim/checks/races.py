@@ -70,7 +70,8 @@ CATALOGUE.add(
 CATALOGUE.add(
     "R004", Severity.WARNING, "Steps of one instruction without order",
     "An instruction that the chip's library carries out in several steps has two steps that touch the same bytes with "
-    "nothing between them that orders them. The fault is the library's; a kernel can avoid it only by another "
+    "nothing between them that orders them.\n\n"
+    "The fault is the library's; a kernel can avoid it only by another "
     "instruction, other operands or another shape.",
 )  # fmt: skip
 

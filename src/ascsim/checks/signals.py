@@ -26,12 +26,16 @@ CATALOGUE.add(
     "S202", Severity.ERROR, "A signal that nobody waits for",
     "The counter of a flag is not 0 when the kernel ends. The counters outlive the kernel: the next one that uses the flag "
     "goes on at its first wait without having been signalled.\n\n"
-    "Wait for each signal on every core that receives it.",
+    "Wait for each signal on every core that receives it.\n\n"
+    "Example:\n"
+    "    asc_sync_subblock_arrive(PIPE_MTE3, 0);   // reaches both vector cores\n"
+    "    if (get_subblockid() == 0) asc_sync_subblock_wait(PIPE_MTE2, 0);   // the second one never takes it",
 )  # fmt: skip
 CATALOGUE.add(
     "S203", Severity.ERROR, "Too many signals without a wait",
     "The counter of a flag holds 15 signals; one more is an overflow, and the chip stops with an error.\n\n"
-    "Wait in between.",
+    "Wait in between.\n\n"
+    "Example: a producer that signals after each of 16 parts, while its consumer waits only after the last.",
 )  # fmt: skip
 _NAMED = 8
 

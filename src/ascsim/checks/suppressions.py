@@ -24,7 +24,8 @@ from ascsim.diagnostics import CATALOGUE, Diagnostic, Severity, Site, UserError
 CATALOGUE.add(
     "N002", Severity.NOTE, "Findings were suppressed",
     "Comments in the source (`// ascsim: ignore[R001]`) or the file given with --suppressions told ascsim to leave "
-    "findings out. The note says how many of which codes, so that nothing is forgotten behind them.",
+    "findings out. The note says how many of which codes, so that nothing is forgotten behind them.\n\n"
+    "Take the comment or the rule away to see them again.",
 )  # fmt: skip
 
 _COMMENT = re.compile(r"(?://|#)\s*ascsim:\s*ignore(?:\[([^\]]*)\])?")

@@ -11,8 +11,10 @@ from ascsim.profiles import Profile
 
 CATALOGUE.add(
     "A001", Severity.ERROR, "Tiles do not fit the memory",
-    "Tiles without an address are placed one after the other, and together they are larger than the memory. The message "
-    "lists them by size. Make tiles smaller, process fewer rows at a time, or give addresses yourself to reuse memory.",
+    "Tiles without an address are placed one after the other, and together they are larger than the memory.\n\n"
+    "Make tiles smaller, process fewer rows at a time, or give addresses yourself to reuse memory. The message lists the "
+    "tiles by size.\n\n"
+    "Example: four tiles of 64x256 float take 256 KiB; UB has 192 KiB on A2 and A3, 248 KiB on the 950.",
 )  # fmt: skip
 
 

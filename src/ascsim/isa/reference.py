@@ -15,6 +15,15 @@ from ascsim.isa.streams import StreamInstruction
 from ascsim.machine.words import Pipe, Space
 from ascsim.profiles.costs import costs
 
+LEVELS = {
+    "tile": "Tile instructions",
+    "memory": "Memory-form vector instructions and copies",
+    "register": "Register-form vector instructions",
+    "sync": "Flags and barriers",
+    "system": "Queries and core state",
+}
+"""The levels, in the order in which they are listed, and their titles."""
+
 
 def index(registry: Registry) -> list[dict[str, str]]:
     """One row an instruction: level, title, profiles, the first sentence of its documentation."""

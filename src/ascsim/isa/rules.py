@@ -28,40 +28,66 @@ Breaks = Callable[[SimpleNamespace, Profile], Iterator[SimpleNamespace]]
 
 for _code, _title, _text in (
     ("L001", "Instruction not available on this chip",
-     "The instruction does not exist on the chosen profile: its compiler has no such builtin. The message names the "
-     "products that have it. Choose another --npu-arch, or write the step with what this chip has."),
+     "The instruction does not exist on the chosen profile: its compiler has no such builtin.\n\n"
+     "Choose another --npu-arch, or write the step with what this chip has. The message names the products that have the "
+     "instruction; `ascsim check FILE` lists all such calls of a file.\n\n"
+     "Example: asc_intlv works on vector registers, which the A5 has and the A2 and A3 have not."),
     ("L002", "Element type not taken",
      "The instruction does not take this element type on this profile; the chip's library refuses it with a static "
-     "assertion. The message lists the types it takes."),
+     "assertion.\n\n"
+     "Convert first, or use another type. The message lists the types that are taken.\n\n"
+     "Example: TSORT32 of int32_t runs on cpu; the chips sort half and float."),
     ("L003", "Element types must agree",
-     "Two operands that must have one element type have two."),
+     "Two operands that must have one element type have two.\n\n"
+     "Convert one of them (TCVT), or declare both with one type.\n\n"
+     "Example: TADD(dst, a, b) with a of half and b of float."),
     ("L004", "Layout not taken",
-     "The instruction works on tiles of another layout (usually row-major without boxes)."),
+     "The instruction works on tiles of another layout (usually row-major without boxes).\n\n"
+     "Declare the tile row-major, or move it into such a tile first.\n\n"
+     "Example: Tile<TileType::Vec, float, 16, 16, BLayout::ColMajor> in TSORT32."),
     ("L005", "Wrong memory",
-     "An operand lies in a memory that this instruction cannot reach: a vector tile belongs to UB."),
+     "An operand lies in a memory that this instruction cannot reach: a vector tile belongs to UB.\n\n"
+     "Copy the data to the memory that the message names.\n\n"
+     "Example: TADD of a tile in L1 (TileType::Mat)."),
     ("L006", "Value out of range",
-     "A number is outside what the instruction's encoding holds or the chip defines."),
+     "A number is outside what the instruction's encoding holds or the chip defines.\n\n"
+     "Keep to the range that the message gives; split the work into several calls where a count is too large.\n\n"
+     "Example: set_flag(PIPE_MTE2, PIPE_V, 8): event ids are 0 to 7."),
     ("L007", "Shapes do not fit each other",
-     "The valid rows or columns of the operands do not agree as this instruction needs."),
+     "The valid rows or columns of the operands do not agree as this instruction needs.\n\n"
+     "Set the valid regions as the message says.\n\n"
+     "Example: TADD on cpu of a tile with 16 valid rows and one with 8."),
     ("L008", "The same register twice",
-     "Two destinations of one instruction are one register, which the chip does not define."),
+     "Two destinations of one instruction are one register, which the chip does not define.\n\n"
+     "Use two variables.\n\n"
+     "Example: asc_intlv(x, x, a, b)."),
     ("L009", "Wrong operands",
-     "The instruction was given too few or too many operands, or one of another kind."),
+     "The instruction was given too few or too many operands, or one of another kind.\n\n"
+     "`ascsim isa NAME` shows its forms.\n\n"
+     "Example: ascsim.tadd(dst, 1.0, src): a number where a tile belongs; TADDS adds numbers."),
     ("L010", "Tile without an address",
      "A tile was used before TASSIGN (or pto.tassign, alloc_tile addr=) bound it to an address. In Auto mode the tool "
-     "places tiles itself; in manual mode every tile needs an address."),
-    ("L011", "Address misaligned for this instruction",
-     "The chip's tool chain refuses this address because of its alignment."),
+     "places tiles itself; in manual mode every tile needs an address.\n\n"
+     "Bind it before its first use.\n\n"
+     "Example:\n"
+     "    TASSIGN(a, 0x0);       // without this line TLOAD has nowhere to write to\n"
+     "    TLOAD(a, global);"),
+    ("L012", "Not implemented",
+     "ascsim does not have this instruction, or this form of it, yet. It is never approximated in silence.\n\n"
+     "`ascsim check FILE` lists every such call of a file before a run, and `ascsim isa` what there is."),
     ("L013", "Tile shape not allowed",
      "The tile type itself is refused: rows (or, column-major, columns) that are not a multiple of 32 bytes, boxes that "
-     "do not fill it, or more valid rows or columns than there are. Make the tile larger and its valid region smaller."),
+     "do not fill it, or more valid rows or columns than there are.\n\n"
+     "Make the tile larger and its valid region smaller.\n\n"
+     "Example: Tile<TileType::Vec, float, 16, 60> has rows of 240 bytes; 64 columns, of which 60 are valid, do."),
     ("L014", "A register instruction outside a vector function",
      "Vector, mask and unaligned registers live in a vector function alone: the functions on them may be called from a "
      "`__simd_vf__` function and from the `__simd_callee__` functions that it calls, and the chip's compiler refuses them "
-     "elsewhere. Move the calls into a `__simd_vf__` function and call that with asc_vf_call."),
-    ("L012", "Not implemented",
-     "ascsim does not have this instruction, or this form of it, yet. It is never approximated in silence. "
-     "`ascsim check FILE` lists every such call of a file before a run."),
+     "elsewhere.\n\n"
+     "Move the calls into a `__simd_vf__` function and call that with asc_vf_call.\n\n"
+     "Example:\n"
+     "    __simd_vf__ inline void Add(__ubuf__ float* x) { vector_float v; asc_loadalign(v, x); ... }\n"
+     "    __global__ __vector__ void Kernel(...) { asc_vf_call<Add>(x); }"),
 ):  # fmt: skip
     CATALOGUE.add(_code, Severity.ERROR, _title, _text)
 
@@ -347,7 +373,7 @@ def finding(
 ) -> Rule:  # fmt: skip
     """What the chip accepts and should not; the run goes on. The code is the instruction's own and is catalogued here."""
     if code not in CATALOGUE.codes:
-        CATALOGUE.add(code, severity, f"Broken rule: {sentence}", f"{why} {mend}")
+        CATALOGUE.add(code, severity, f"Broken rule: {sentence}", f"{why}\n\n{mend}")
     return Rule(code, sentence, test, False, severity, why, mend, profiles, breaks)
 
 

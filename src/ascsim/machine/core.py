@@ -43,7 +43,8 @@ NEVER = (1 << 31) - 1
 CATALOGUE.add(
     "M001", Severity.ERROR, "Access far outside a memory",
     "An instruction touched bytes so far outside the memory that the run could not go on. On a chip the core stops with "
-    "an address error. The bytes, the operand and the memory's size are named; make the tile smaller, or move it.",
+    "an address error.\n\n"
+    "The bytes, the operand and the memory's size are named; make the tile smaller, or move it.",
 )  # fmt: skip
 
 

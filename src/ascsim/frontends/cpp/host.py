@@ -49,28 +49,39 @@ for _code, _severity, _title, _text in (
     ("H001", Severity.ERROR, "acl call with the wrong memory",
      "A copy or fill was given a pointer that is not what the call takes it for: host memory where device memory is "
      "meant or the other way round, memory that was freed, or more bytes than the block has. On a chip the call "
-     "returns an error code or overwrites other data. The pointer, the block it points to and the bytes are named."),
+     "returns an error code or overwrites other data.\n\n"
+     "The pointer, the block it points to and the bytes are named: compare them with the call's order (destination "
+     "first) and with what was allocated.\n\n"
+     "Example:\n"
+     "    aclrtMemcpy(host, size, device, size, ACL_MEMCPY_HOST_TO_DEVICE);   // must be DEVICE_TO_HOST"),
     ("H002", Severity.ERROR, "acl call with a wrong argument",
      "An acl function was given an argument that it refuses: a size of 0, a stream that does not exist, no device set. "
-     "It returned an error code; check the codes that your program gets."),
+     "It returned an error code.\n\n"
+     "Correct the argument, and check the codes that your program gets."),
     ("H003", Severity.ERROR, "Wrong memory freed",
-     "aclrtFree was given a pointer that aclrtMalloc did not return, or that is freed already."),
+     "aclrtFree was given a pointer that aclrtMalloc did not return, or that is freed already.\n\n"
+     "Free each block once, by the pointer that aclrtMalloc gave."),
     ("H004", Severity.ERROR, "Launch with an impossible number of blocks",
-     "A launch has from 1 to 65535 blocks. The kernel did not run."),
+     "A launch has from 1 to 65535 blocks. The kernel did not run.\n\n"
+     "Look at how the number in <<<...>>> is computed: rows divided by rows a block is 0 for few rows."),
     ("H005", Severity.ERROR, "Kernel without device code",
      "The program has no device code for the launched kernel: it was linked without it, stripped, or compiled for "
-     "another core. Build it with `ascsim c++`."),
+     "another core.\n\n"
+     "Build it with `ascsim c++`, sources and link alike."),
     ("H006", Severity.ERROR, "Address that is in no memory of the chip",
      "An instruction was given a pointer that points neither into the memory that it works on nor is an offset in it: "
-     "a host pointer handed to a kernel, a null pointer, an address of another memory. Device memory comes from "
-     "aclrtMalloc."),
+     "a host pointer handed to a kernel, a null pointer, an address of another memory.\n\n"
+     "Device memory comes from aclrtMalloc; copy the data there and give the kernel that pointer."),
     ("H007", Severity.ERROR, "On-chip memory is full",
      "The arrays that a kernel declares in an on-chip memory, or the tiles that are in scope in Auto mode, are "
-     "together larger than that memory."),
+     "together larger than that memory.\n\n"
+     "Make them smaller, work in several passes, or let arrays that are not in use together share one."),
     ("H008", Severity.ERROR, "Kernel ended by a C++ exception",
-     "A kernel threw a C++ exception. Device code cannot throw; the remaining blocks did not run."),
+     "A kernel threw a C++ exception. Device code cannot throw; the remaining blocks did not run.\n\n"
+     "Leave out what throws (containers, `at()`, `new`)."),
     ("H099", Severity.ERROR, "Error inside ascsim",
-     "ascsim met a case that it does not handle. Please report it, with the program if you can."),
+     "ascsim met a case that it does not handle.\n\n"
+     "Please report it, with the program if you can."),
 ):  # fmt: skip
     CATALOGUE.add(_code, _severity, _title, _text)
 
@@ -505,8 +516,7 @@ class Host:
     def _refuse(self, number: int, code: bytes, problem: bytes, pc: int) -> None:
         definition = REGISTRY.definitions[number - 1]
         said, title = code.decode(), definition.title
-        mend = CATALOGUE.codes[said].text.rsplit(". ", 1)[-1]
-        headline = f"{title}: {problem.decode()}"
+        headline, mend = f"{title}: {problem.decode()}", CATALOGUE.codes[said].mend
         self._stop(Refused(Diagnostic(said, Severity.ERROR, headline, (Place(title),), (), mend)), pc)
 
     def _outside_kernel(self, definition: Definition, pc: int) -> int:

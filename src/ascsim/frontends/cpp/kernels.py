@@ -40,7 +40,8 @@ from ascsim.machine.trace import Kind
 CATALOGUE.add(
     "H013", Severity.ERROR, "The kernel ended the process",
     "A kernel that was called from Python called exit() or the like. A kernel cannot end the program that launched it; "
-    "the arrays are as they were before the call.",
+    "the arrays are as they were before the call.\n\n"
+    "Let the kernel return instead.",
 )  # fmt: skip
 
 

@@ -35,17 +35,20 @@ if TYPE_CHECKING:
 CATALOGUE.add(
     "H010", Severity.ERROR, "The program crashed",
     "The program that launches the kernels ended by a signal: it used memory that is not there, divided by zero, "
-    "aborted. The place in the source is named as far as debug information tells, and the last instruction that a "
-    "kernel issued.",
+    "aborted.\n\n"
+    "Look at the place that is named, as far as debug information tells, and at the last instruction that a kernel "
+    "issued: an index or a pointer there is wrong.",
 )  # fmt: skip
 CATALOGUE.add(
     "H011", Severity.ERROR, "The program did not end in time",
-    "The program was still running when the time given by --timeout was over. Where it was, and the last instruction "
-    "that a kernel issued, are named.",
+    "The program was still running when the time given by --timeout was over.\n\n"
+    "Where it was, and the last instruction that a kernel issued, are named: look there for a loop that does not end. If "
+    "there is none, give it more time, or less work.",
 )  # fmt: skip
 CATALOGUE.add(
     "H012", Severity.ERROR, "The program could not be started",
-    "The program could not be loaded: a library is missing, a function is defined nowhere, it has no main function.",
+    "The program could not be loaded: a library is missing, a function is defined nowhere, it has no main function.\n\n"
+    "Link what the message names. A kernel without a host program is called from Python (`ascsim.load`).",
 )  # fmt: skip
 
 FATAL = "fatal.txt"

@@ -235,7 +235,8 @@ CATALOGUE.add(
     "dst shares bytes with a source, and not exactly the same ones in each repeat. The page allows whole overlap within "
     "a repeat, and from repeat to repeat only dst with the second source of an operation on half, int32 or float, one "
     "of the two with a repeat stride of 0. Elsewhere a chip may read old bytes or new ones; ascsim finishes a repeat "
-    "before it reads the next. Work in other memory.",
+    "before it reads the next.\n\n"
+    "Work in other memory.",
 )  # fmt: skip
 
 

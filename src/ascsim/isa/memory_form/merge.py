@@ -64,18 +64,21 @@ ASSUMED = (
 CATALOGUE.add(
     "MRGSORT-ORDER", Severity.WARNING, "A list that is merged is not sorted",
     "A merge takes the largest of the lists' heads until the lists are empty: its result is sorted only if each list "
-    "is, largest first. Sort each list before (TSORT32, asc_bitsort, or an earlier merge), and check the lengths: a "
-    "length in elements where pairs are meant takes in what lies behind the list.",
+    "is, largest first.\n\n"
+    "Sort each list before (TSORT32, asc_bitsort, or an earlier merge), and check the lengths: a length in elements where "
+    "pairs are meant takes in what lies behind the list.",
 )  # fmt: skip
 CATALOGUE.add(
     "MRGSORT-APART", Severity.ERROR, "A merge is repeated over lists that lie apart",
     "With a repeat above 1 each step moves on by the length of all four lists, which must lie one after the other. "
-    "ascsim moved each list on by that much.",
+    "ascsim moved each list on by that much.\n\n"
+    "Lay the lists one after the other, or merge once a call.",
 )  # fmt: skip
 CATALOGUE.add(
     "MRGSORT-OVERLAP", Severity.ERROR, "A merge overwrites what it reads",
     "The destination of a merge and one of its lists share bytes. The chip writes pairs before it has read all lists; "
-    "its documents allow no overlap. ascsim read everything first. Merge into other memory.",
+    "its documents allow no overlap. ascsim read everything first.\n\n"
+    "Merge into other memory.",
 )  # fmt: skip
 
 

@@ -42,19 +42,21 @@ ASSUMED = (
 CATALOGUE.add(
     "SORT-TIE", Severity.WARNING, "The order of equal values is not agreed on",
     "A block holds equal values whose indices do not ascend with position. The PTO manual then puts the smaller index "
-    "first, the Ascend C and PTOAS pages the earlier position; a chip may do either. ascsim took the smaller index. "
+    "first, the Ascend C and PTOAS pages the earlier position; a chip may do either. ascsim took the smaller "
+    "index.\n\n"
     "Let the indices ascend within each block, or do not depend on their order among equal values.",
 )  # fmt: skip
 CATALOGUE.add(
     "SORT-NAN", Severity.WARNING, "A NaN is sorted",
     "No document says where a NaN goes. ascsim ranks it by its sign: +NaN first, -NaN last, as the library's padding "
-    "needs it. Replace NaNs before sorting.",
+    "needs it.\n\n"
+    "Replace NaNs before sorting.",
 )  # fmt: skip
 CATALOGUE.add(
     "BITSORT-3", Severity.ERROR, "The sort overwrites what it reads",
     "dst and a source share bytes. A block's 256 bytes of pairs overwrite the values and indices of later blocks "
-    "before they are read; the page of asc_bitsort allows no overlap. ascsim read everything first. Sort into other "
-    "memory.",
+    "before they are read; the page of asc_bitsort allows no overlap. ascsim read everything first.\n\n"
+    "Sort into other memory.",
 )  # fmt: skip
 
 

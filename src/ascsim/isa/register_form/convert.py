@@ -26,7 +26,7 @@ from ascsim.machine.operands import REGISTER_BYTES
 CATALOGUE.add(
     "VCVT-1", Severity.WARNING, "Rounds up, though its name says to nearest",
     "The page of asc_bfloat162half_rn and asc_bfloat162half_rn_sat says that they round to nearest, ties to even. The "
-    "chip's library passes ROUND_C to the instruction, so that they round up like asc_bfloat162half_ru; so they do here. "
+    "chip's library passes ROUND_C to the instruction, so that they round up like asc_bfloat162half_ru; so they do here.\n\n"
     "Call asc_bfloat162float and asc_float2half_rn to round to nearest.",
 )  # fmt: skip
 

@@ -84,8 +84,8 @@ FLUSHED = (
 CATALOGUE.add(
     "TILE-INPLACE", Severity.ERROR, "In place, where the A2/A3's library cannot",
     "The A2/A3's library makes this instruction of several, of which the first fills dst before src has been read. With "
-    "src and dst in one place it works on what it has just written. ascsim does what the library does. Write to another "
-    "tile.",
+    "src and dst in one place it works on what it has just written. ascsim does what the library does.\n\n"
+    "Write to another tile.",
 )  # fmt: skip
 
 

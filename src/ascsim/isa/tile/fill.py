@@ -45,14 +45,15 @@ class TFillPadMode(IntEnum):
 
 CATALOGUE.add(
     "TFILLPAD-1", Severity.ERROR, "TFILLPAD in place with two tiles",
-    "The in-place form fills around the valid region of dst and copies nothing; dst and src are to be one tile in UB. "
+    "The in-place form fills around the valid region of dst and copies nothing; dst and src are to be one tile in UB.\n\n"
     "Bind both to one address, or use the form that copies.",
 )  # fmt: skip
 CATALOGUE.add(
     "E-TFILLPAD-EMPTY", Severity.WARNING, "An empty fill at the end of UB",
     "The tile has no columns to fill, but the A2/A3 library issues the fill of its first row all the same, of no "
     "elements, at the address behind that row; here that is the end of UB. ascsim touches nothing there. Whether a chip "
-    "objects to the address is not stated. Skip TFILLPAD where the valid region is the whole tile, or place the tile lower.",
+    "objects to the address is not stated.\n\n"
+    "Skip TFILLPAD where the valid region is the whole tile, or place the tile lower.",
 )  # fmt: skip
 
 

@@ -55,12 +55,13 @@ _ALL_MASKED_IN = (Step(set_mask_norm, ()), Step(set_vector_mask, (-1, -1)))
 CATALOGUE.add(
     "TGATHER-INDEX", Severity.ERROR, "TGATHER from outside src",
     "An index is not less than the elements of src (rows times columns of its type), or negative: on a chip other bytes "
-    "of UB are gathered, or none; the portable form gives 0. Indices are flat: row times the columns of src, plus column.",
+    "of UB are gathered, or none; the portable form gives 0.\n\n"
+    "Indices are flat: row times the columns of src, plus column.",
 )  # fmt: skip
 CATALOGUE.add(
     "TGATHER-OVERLAP", Severity.ERROR, "TGATHER overwrites what it reads",
     "dst and src share bytes, and elements may be overwritten before they are gathered. On A2 and A3 the offsets of "
-    "4-byte elements are even worked out in dst first. ascsim read everything a step reads before the step writes. "
+    "4-byte elements are even worked out in dst first. ascsim read everything a step reads before the step writes.\n\n"
     "Gather into another tile.",
 )  # fmt: skip
 

@@ -32,7 +32,8 @@ _U32 = np.dtype(np.uint32)
 CATALOGUE.add(
     "TGATHERB-1", Severity.ERROR, "TGATHERB from outside src",
     "An offset and the 32 bytes behind it do not lie within src: on a chip other bytes of UB are gathered, and the "
-    "portable form leaves the block of dst as it was. Offsets count bytes from the start of src.",
+    "portable form leaves the block of dst as it was.\n\n"
+    "Offsets count bytes from the start of src; the largest is the bytes of src less 32.",
 )  # fmt: skip
 
 

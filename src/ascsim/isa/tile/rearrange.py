@@ -41,8 +41,9 @@ _TYPES = (i32, u32, f32, i16, u16, f16, bf16, u8, i8)
 CATALOGUE.add(
     "INTERLEAVE-1", Severity.ERROR, "TINTERLEAVE or TDEINTERLEAVE in place",
     "A destination and a source share bytes. The instruction goes row by row and writes columns of the destination "
-    "before it has read all of the source, so that it works on its own results. ascsim read everything first. Write "
-    "to other tiles.",
+    "before it has read all of the source, so that it works on its own results. ascsim read everything "
+    "first.\n\n"
+    "Write to other tiles.",
 )  # fmt: skip
 
 

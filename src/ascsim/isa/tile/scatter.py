@@ -62,8 +62,9 @@ def period_and_place(pattern: int) -> tuple[int, int]:
 CATALOGUE.add(
     "TSCATTER-1", Severity.ERROR, "TSCATTER to places outside dst",
     "An index is not below the number of elements of dst (rows times columns), so that the element is written elsewhere "
-    "in UB. Indices are flat: element (i, j) of dst has index i * columns + j, with the columns of the tile, valid or not; "
-    "the manual's formula takes them for rows. A negative index is taken as a large number by all but the A2/A3.",
+    "in UB. A negative index is taken as a large number by all but the A2/A3.\n\n"
+    "Indices are flat: element (i, j) of dst has index i * columns + j, with the columns of the tile, valid or not; the "
+    "manual's formula takes them for rows.",
 )  # fmt: skip
 
 

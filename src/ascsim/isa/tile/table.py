@@ -78,8 +78,8 @@ class ScatterConflict(IntEnum):
 CATALOGUE.add(
     "TABLE-1", Severity.ERROR, "MGATHER or MSCATTER beyond the table",
     "An index is not below the number of rows (Coalesce::Row) or of elements (Coalesce::Elem) of the view, and the call "
-    "leaves it undefined what happens: on a chip other bytes of global memory are read or written. Correct the indices, "
-    "or choose Clamp, Wrap, Zero or Skip.",
+    "leaves it undefined what happens: on a chip other bytes of global memory are read or written.\n\n"
+    "Correct the indices, or choose Clamp, Wrap, Zero or Skip.",
 )  # fmt: skip
 
 
