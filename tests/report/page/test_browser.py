@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ascsim.report import page
-from checks.builder import Builder
+from checks.builder import MTE2, Builder, V
 from report.page.browser import ask, needs_browser
 from report.page.pages import racy, shown
 
@@ -134,3 +134,41 @@ def test_several_runs_can_be_chosen(tmp_path: Path) -> None:
     )
     assert console == []
     assert found == [["cpu", False, True, 1], ["a5", True, False, 0], ["a2a3", True, False, 0]]
+
+
+def test_flags_say_what_they_are(tmp_path: Path) -> None:
+    builder = Builder()
+    builder.launch(1)
+    builder.sync(MTE2, V, 3)
+    builder.wait(MTE2, V, 4)
+    builder.unlock(MTE2, 2)
+    builder.lock(V, 2)
+    builder.end(1)
+    found, _ = ask(
+        tmp_path,
+        page.html([shown(builder)], "kernel.cpp"),
+        """return ascsim.table.words.map((_, bar) => ascsim.words(bar).at(-1).textContent)""",
+    )
+    assert {text.partition(",")[0] for text in found if "effect" in text} == {"EVENT_ID3", "mutex 2"}
+    assert "EVENT_ID3: it was set already" in found or "EVENT_ID3: the pipe stands still until it is set" in found
+    assert "EVENT_ID4: nothing set it" in found
+
+
+def test_overlaps_can_be_looked_at(tmp_path: Path) -> None:
+    builder = Builder()
+    builder.launch(1)
+    one, other = builder.tile("one", 0), builder.tile("other", 128)
+    for name, reads, writes in (("w", [], [one]), ("w", [], [other]), ("r", [one, other], [4096])):
+        builder.op(V, name, reads=reads, writes=writes)
+        builder.barrier(V)
+    builder.end(1)
+    found, console = ask(
+        tmp_path,
+        page.html([shown(builder)], "kernel.cpp"),
+        """const {begin, end} = ascsim.run.memory.overlaps[0], button = document.querySelector("button.alarm");
+        ascsim.view.show(0, 4);
+        button.click();
+        return [button.textContent, ascsim.view.from < begin && end < ascsim.view.to, ascsim.memory.chosen.size];""",
+    )
+    assert console == []
+    assert found == ["1 overlap while live", True, 2]

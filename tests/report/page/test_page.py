@@ -115,3 +115,9 @@ def test_write(tmp_path: Path) -> None:
     assert len(data_in((tmp_path / "report.html").read_text())["runs"]) == 2
     with pytest.raises(UserError, match="cannot write"):
         page.write(tmp_path / "none" / "report.html", [], "")
+
+
+def test_errors_come_first() -> None:
+    told = [Diagnostic(code, severity, code) for code, severity in (("N001", Severity.NOTE), ("R001", Severity.ERROR))]
+    run = page.data_of(dataclasses.replace(shown(racy()), diagnostics=told))
+    assert [finding["code"] for finding in run["findings"]] == ["R001", "N001"]

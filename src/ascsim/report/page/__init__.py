@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ascsim.diagnostics import CATALOGUE, Diagnostic, UserError
+from ascsim.diagnostics import CATALOGUE, Diagnostic, Severity, UserError
 from ascsim.machine.trace import Trace
 from ascsim.profiles import Profile
 from ascsim.report.page.bars import Bars, bars_of
@@ -81,7 +81,9 @@ def data_of(run: Shown) -> dict[str, Any]:
     """What the page knows of a run."""
     lines = Lines(run.sites)
     bars = bars_of(run.schedule, lines) if run.schedule is not None else None
-    findings = [_finding(diagnostic, lines, bars) for diagnostic in run.diagnostics]
+    order = list(Severity)
+    diagnostics = sorted(run.diagnostics, key=lambda diagnostic: order.index(diagnostic.severity))
+    findings = [_finding(diagnostic, lines, bars) for diagnostic in diagnostics]
     launches = run.trace.noted("launch")
     data: dict[str, Any] = {
         "kernel": run.kernel,

@@ -47,7 +47,8 @@ class Page {
     one("#core-choice").hidden = run.timeline.cores.length < 2;
     if (spaces.length) this.lookAt(spaces[0].peak.core);
     one("#timeline .legend").replaceChildren(...LEGEND.map(([look, text]) => make("span", {}, make("i", { style: looks[look] }), text)),
-      make("span", {}, "arrow: set_flag to its wait_flag, dark where the pipe stood still for it"), ...(run.findings.length ? [make("span", {}, "▼ a finding")] : []));
+      make("span", {}, "arrow: set_flag to its wait_flag, dark where the pipe stood still for it"),
+      ...(run.timeline.lines.some(line => line.level) ? [make("span", {}, "thin line: the steps of what is above it")] : []), ...(run.findings.length ? [make("span", {}, "▼ a finding")] : []));
   }
 
   lookAt(core) {
@@ -84,10 +85,17 @@ class Page {
       return;
     }
     const { peak, capacity, highest, name } = limits, share = peak.bytes / capacity;
-    const overlaps = this.run.memory.overlaps.filter(overlap => this.run.memory.regions[overlap.a].space === name).length;
+    const overlaps = this.run.memory.overlaps.filter(overlap => this.run.memory.regions[overlap.a].space === name);
     one("#usage").replaceChildren(
       `${name}: at most ${size(peak.bytes)} of ${size(capacity)} live at once`, make(`span.meter${share > 1 ? ".over" : ""}`, {}, make("i", { style: { width: `${Math.min(share, 1) * 100}%` } })),
-      make("span.dim", {}, `${percent(share)}, used up to ${hex(highest)}`), overlaps ? make("span.alarm", {}, `  ${plural(overlaps, "overlap")} while live`) : "");
+      make("span.dim", {}, `${percent(share)}, used up to ${hex(highest)}`), overlaps.length ? make("button.alarm", { type: "button", onclick: () => this.overlap(overlaps[0]) }, `${plural(overlaps.length, "overlap")} while live`) : "");
+  }
+
+  /** Look at an overlap. */
+  overlap({ a, b, core, begin, end }) {
+    this.memory.chosen = new Set([a, b]);
+    this.lookAt(core);
+    this.view.show(begin - (end - begin) * 0.3, end + (end - begin) * 0.3);
   }
 
   // Selecting
@@ -164,14 +172,17 @@ class Page {
     const { table, timeline, panes, run } = this, { data } = timeline, line = data.lines[timeline.lineOf[bar]];
     const start = table.start[bar], length = table.length[bar], kind = table.kind[bar];
     const core = data.cores.length > 1 ? `, ${data.cores[line.core].name.toLowerCase()}` : "";
-    const track = data.tracks[line.track];
+    const track = data.tracks[line.track], flag = `${table.mutex[bar] ? "mutex " : "EVENT_ID"}${table.arg[bar]}`;
     const root = table.root[bar];
     const step = root >= 0 && root !== bar ? `, a step of ${table.words[root]}` : "";
     const parts = [make("p", {}, make("b", {}, number + table.words[bar]), ` on ${track}${core}${step}`)];
     const span = length ? `cycles ${grouped(start)} to ${grouped(start + length)} (${grouped(length)})` : `cycle ${grouped(start)}`;
     const path = table.onPath[bar] > 0 && kind < SET ? `, ${grouped(table.onPath[bar])} of them on the critical path` : "";
-    parts.push(make("p", {}, kind === SET ? `EVENT_ID${table.arg[bar]}, takes effect at cycle ${grouped(start + length)}` : `${span}${path}`));
-    if (kind === WAIT) parts.push(make("p", {}, `EVENT_ID${table.arg[bar]}: ${length > 1 ? "the pipe stands still until the flag is set" : "the flag was set already"}`));
+    parts.push(make("p", {}, kind === SET ? `${flag}, takes effect at cycle ${grouped(start + length)}` : `${span}${path}`));
+    if (kind === WAIT) {
+      const said = table.partner[bar] < 0 ? "nothing set it" : length > 1 ? "the pipe stands still until it is set" : "it was set already";
+      parts.push(make("p", {}, `${flag}: ${said}`));
+    }
     if (table.idle[bar] > 0 && kind < SET) {
       const held = table.held[bar];
       const cause = held >= 0 ? `, held by ${table.words[held]} at ${panes.where(table.place[held])}` : ": it was not issued earlier";

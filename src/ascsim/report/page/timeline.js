@@ -123,6 +123,7 @@ class Timeline {
     const crowd = new Float32Array(Math.ceil(this.width) + 5); // how much of each pixel narrow bars fill
     const labels = [], stripes = [];
     let isCrowded = false;
+    this.waits(line, y, height, scale, left);
     context.fillStyle = this.paint(this.data.tracks[line.track]) || this.paint("S");
     for (let n = search(this.reach, view.from, line.first, line.last); n < line.last && table.start[n] <= view.to; n++) {
       const kind = table.kind[n];
@@ -147,9 +148,9 @@ class Timeline {
       if (c > b) context.fillRect(b, y + 1, c - b - inset, height - 2);
       if (isOnPath) stripes.push(a + inset, c - inset);
       if (height >= TALL && c - a > 26) {
-        const before = labels.length - 3; // a bar that begins in the tail of another takes the room of its label
+        const before = labels.length - 4; // a bar that begins in the tail of another takes the room of its label
         if (before >= 0 && labels[before + 2] > a) labels[before + 2] = a;
-        labels.push(n, a, c);
+        labels.push(n, a, c, b);
       }
     }
     if (isCrowded) {
@@ -162,15 +163,13 @@ class Timeline {
     context.globalAlpha = 1;
     context.fillStyle = this.paint("path");
     for (let n = 0; n < stripes.length; n += 2) context.fillRect(stripes[n], y + height - 4, Math.max(stripes[n + 1] - stripes[n], 0.5), 3);
-    context.globalAlpha = 1;
-    this.waits(line, y, height, scale, left);
-    context.fillStyle = this.paint("onbar");
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "left";
-    for (let n = 0; n < labels.length; n += 3) {
+    for (let n = 0; n < labels.length; n += 4) {
       const from = Math.max(labels[n + 1], GUTTER) + 4, room = labels[n + 2] - from - 3;
       const text = this.table.words[labels[n]], whole = this.measured(text);
       const letters = whole <= room ? text.length : Math.floor((room / whole) * text.length);
+      context.fillStyle = this.paint(from + 8 < labels[n + 3] ? "onbar" : "text"); // the tail is pale
       if (letters >= Math.min(text.length, 5)) context.fillText(shorter(text, letters), from, y + height / 2);
     }
   }
