@@ -230,3 +230,14 @@ def test_half_with_wide_indices_on_the_a2a3() -> None:
     assert [int(n) for n in bench.read(dst)[0, [0, 63, 64, 127, 128, 199]]] == [2, 2, 0, 0, 2, 2]
     assert bench.read(idx[0])[0, [0, 63, 64, 127, 128, 191, 192, 199]].tolist() == [2, 2, 0, 0, 2, 2, 0, 0]
     assert bench.findings() == ["TPARTARGMAX-2"]
+
+
+@pytest.mark.parametrize("profile", ["a5", "cpu"])
+@pytest.mark.parametrize("name", ["TROWARGMAX", "TCOLARGMIN"])
+def test_a_tmp_that_is_not_used_needs_no_address(profile: str, name: str) -> None:
+    bench = Bench(profile)
+    src, dst = bench.tile("f32", 8, 64, np.arange(512)), bench.tile("u32", 8, 64, valid=(8, 1))
+    if name == "TCOLARGMIN":
+        dst = bench.tile("u32", 1, 64)
+    bench.issue(name, dst, src, bench.tile("f32", 8, 64, at=-1))
+    assert (bench.read(dst) == (63 if name == "TROWARGMAX" else 0)).all()

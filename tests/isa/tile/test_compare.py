@@ -72,7 +72,7 @@ def test_two_tiles_a_number_and_a_first_element(
     noise(bench, seed)
     a, b = close_numbers(kind, rows, cols, seed), close_numbers(kind, rows, cols, seed + 1)
     src0, src1 = (bench.tile(kind, rows, 256, x, valid=(rows, cols)) for x in (a, b))
-    mask = bench.tile("u8", rows, 64, valid=(rows, 32))
+    mask = bench.tile("u8", rows, 64, valid=(rows, 32))  # as wide as a row of bits of the source
     if dtype(kind).kind == "f":
         a, b = a.astype(np.float64), b.astype(np.float64)
     compare = OPERATORS[mode]
@@ -113,6 +113,22 @@ def test_what_is_written_of_the_mask(profile: str) -> None:
         assert bits_of(bench, mask, 3, columns).all()
         if profile != "a2a3":
             assert not bits_of(bench, mask, 3, 8 * each)[:, columns:].any()
+
+
+@pytest.mark.parametrize("mask_type", ["u8", "u32"])
+def test_the_portable_comparison_with_a_number_packs_a_stream(mask_type: str) -> None:
+    """As the public simulator: a byte an element, through the valid region of dst, whatever its width."""
+    bench = Bench("cpu")
+    data = np.random.default_rng(3).integers(0, 5, (4, 30))
+    src = bench.tile("i32", 5, 32, data, valid=(4, 30))
+    mask = bench.tile(mask_type, 5, 32, np.full((5, 32), 7), valid=(4, 5))
+    bits = np.zeros((5, 32), bool)
+    bits[:4, :30] = data > 2
+    stream = np.packbits(bits, bitorder="little")
+    bench.issue("TCMPS", mask, src, 2, CmpMode.GT)
+    expected = np.zeros((5, 32), np.uint8)
+    expected[:4, :5] = stream.reshape(-1)[:20].reshape(4, 5)
+    assert np.array_equal(bench.read(mask, 5, 32), expected)
 
 
 def test_the_a5_writes_whole_registers_of_narrow_and_wide_elements() -> None:

@@ -240,6 +240,38 @@ def test_a_tile_of_one_row_is_stored_to_a_view_of_the_other_layout(profile: str)
         bench.issue("TLOAD", tile, seen)
 
 
+def test_the_portable_store_writes_the_valid_region_alone() -> None:
+    """TSTORE's page: the valid region is what is transferred; the view may be larger."""
+    bench = noisy("cpu")
+    before = bench.memory(Space.GM).copy()
+    tile = bench.tile("i32", 4, 8, np.arange(4 * 3), valid=(4, 3))
+    seen = view("i32", (3, 1, 2, 2, 5), (40, 40, 20, 8, 1))
+    bench.issue("TSTORE", seen, tile)
+    got = elements(bench, seen).view(np.int32)
+    assert np.array_equal(got[0, 0, :, :, :3].reshape(4, 3), np.arange(12).reshape(4, 3))
+    before[BASE:][bench.traced(Mode.WRITE, Space.GM)[BASE:]] = 0
+    after = bench.memory(Space.GM).copy()
+    after[bench.traced(Mode.WRITE, Space.GM)] = 0
+    assert np.array_equal(after, before)
+    assert bench.traced(Mode.WRITE, Space.GM).sum() == 4 * 3 * 4
+    columns = bench.tile("i32", 8, 2, valid=(3, 2), blayout=BLayout.COL_MAJOR)
+    bench.core.view(columns.region(3, 2))[..., 0] = np.arange(6).reshape(3, 2)
+    bench.issue("TSTORE", view("i32", (1, 1, 2, 5, 2), (40, 40, 20, 1, 5), DN), columns)
+    got = bench.memory(Space.GM)[BASE : BASE + 40].view(np.int32)
+    assert (got[:3].tolist(), got[5:8].tolist()) == ([0, 2, 4], [1, 3, 5])
+
+
+@pytest.mark.parametrize(
+    ("valid", "shape", "code"),
+    [((3, 8), (1, 2, 1, 2, 8), "L012"), ((4, 8), (1, 1, 1, 3, 8), "L007"), ((4, 8), (1, 1, 1, 4, 7), "L007")],
+)
+def test_what_the_portable_store_cannot_hold(valid: tuple, shape: tuple, code: str) -> None:
+    bench = Bench("cpu")
+    with pytest.raises(Refused) as caught:
+        bench.issue("TSTORE", view("i32", shape, dense(shape)), bench.tile("i32", 4, 8, valid=valid))
+    assert caught.value.diagnostic.code == code
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 def test_lines_that_overlap_are_stored_one_after_the_other(profile: str) -> None:
     bench = Bench(profile)

@@ -252,7 +252,7 @@ def _with_small_row_tmp(call: SimpleNamespace, profile: Profile) -> Iterator[Sim
     yield changed(call, "tmp", dtype=f32, rows=1, cols=64, valid_rows=1, valid_cols=64)
 
 
-_TMP = "working space of the A2/A3; the A5 and cpu do not use it"
+_TMP = Scratch("tmp", used_on=A2A3, doc="working space of the A2/A3; the A5 and cpu do not use it")
 _NAN_NOTES = (
     "Among equals the first wins.",
     "A NaN: on the A2/A3 the first of a row wins; the A5 leaves out each register (64 or 128 elements) that has one, and "
@@ -340,14 +340,14 @@ def _define_rows(name: str, largest: bool) -> None:
     }
     index = {
         **members, "__doc__": f"Write the column of the {word} element of each row of ``src`` to column 0 of ``dst``.",
-        "operands": (Out("dst", doc="the indices"), In("src"), Scratch("tmp", doc=_TMP)),
+        "operands": (Out("dst", doc="the indices"), In("src"), _TMP),
         "rules": (*_row_types(title, "dst"), _index_types(lambda call, profile: _WORDS)),
     }  # fmt: skip
     both = {
         **members,
         "__doc__": f"Write the {word} element of each row of ``src``, and its column, to column 0 of two tiles.",
         "operands": (
-            Out("dst_val", doc="the elements"), Out("dst_idx", doc="their columns"), In("src"), Scratch("tmp", doc=_TMP),
+            Out("dst_val", doc="the elements"), Out("dst_idx", doc="their columns"), In("src"), _TMP,
         ),
         "rules": (
             *_row_types(title, "dst_idx"), same_dtype("src", "dst_val"), _not_a_column("dst_val"),
@@ -531,13 +531,13 @@ def _define_columns(name: str, largest: bool) -> None:
     )  # fmt: skip
     index = {
         **members, "__doc__": f"Write the row of the {word} element of each column of ``src`` to ``dst``.",
-        "operands": (Out("dst", doc="the indices, one row"), In("src"), Scratch("tmp", doc=_TMP)),
+        "operands": (Out("dst", doc="the indices, one row"), In("src"), _TMP),
         "rules": (*rules("dst"), _index_types(lambda call, profile: _WORDS), rounds),
     }  # fmt: skip
     both = {
         **members,
         "__doc__": f"Write the {word} element of each column of ``src``, and its row, to two tiles of one row.",
-        "operands": (Out("dst_val", doc="the elements"), Out("dst_idx", doc="their rows"), In("src"), Scratch("tmp", doc=_TMP)),
+        "operands": (Out("dst_val", doc="the elements"), Out("dst_idx", doc="their rows"), In("src"), _TMP),
         "rules": (
             *rules("dst_idx"), same_dtype("src", "dst_val"), row_major("dst_val"), in_space(Space.UB, "dst_val"),
             _index_types(_beside_column_values),

@@ -225,6 +225,8 @@ class _Comparing:
     """What comparisons share: they see bytes beyond the valid columns, which no access of the trace tells of."""
 
     values = "widen"
+    as_stream = False
+    """On cpu: bytes one after the other in the valid region of dst, an element each; else rows of bits."""
 
     def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
         """The bytes of dst that are written, the valid region of the sources."""
@@ -298,9 +300,16 @@ class _Comparing:
         return lanes_in(found, "widen", kind)
 
     def _write_portable(self, core: Core, call: SimpleNamespace, bits: np.ndarray) -> None:
-        """The public simulator's packing: all of dst becomes 0; rows of bits begin at rows of dst."""
+        """The public simulator's packing, which the pages leave open: all of dst becomes 0 first."""
         dst = call.dst
         view = core.view(dst.region(dst.rows, dst.cols, _bytes_of(dst)))
+        if self.as_stream:
+            stream = packed(bits, _first_source(call).cols // 8).reshape(-1)[: dst.valid_rows * dst.valid_cols]
+            valid = np.zeros(dst.valid_rows * dst.valid_cols, view.dtype)
+            valid[: stream.size] = stream
+            view[...] = 0
+            view[: dst.valid_rows, : dst.valid_cols] = valid.reshape(dst.valid_rows, dst.valid_cols)
+            return
         lines = np.zeros((dst.rows, dst.row_bytes), np.uint8)
         room = dst.valid_cols * dst.dtype.size
         made = packed(bits, -(-bits.shape[1] // 8))[:, :room]
@@ -317,6 +326,10 @@ _SOURCES = (
 )
 _CPU_NOTE = (
     "cpu sets all of dst to 0 first, and writes no bits beyond the valid columns of dst, as the public simulator."
+)
+_CPU_STREAM_NOTE = (
+    "cpu sets all of dst to 0 first and fills its valid region with the bytes of all rows of the source, one after the "
+    "other, an element for each byte, as the public simulator."
 )
 
 
@@ -353,12 +366,13 @@ class TCmpS(_Comparing):
     """Compare each element of a tile with a number, and write the results as packed bits."""
 
     first_only = False
+    as_stream = True
     operands = (
         Out("dst", doc="packed bits"), In("src", dtype="T"), Scalar("scalar", "T", doc="converted to the element type first"),
         _MODE,
     )  # fmt: skip
     rules = (*_rules("TCMPS", _COMPARED_WITH_NUMBER, "src"), _HALF_RULE)
-    notes = (*_BITS, _CPU_NOTE)
+    notes = (*_BITS, _CPU_STREAM_NOTE)
     assumed = (_CMP_ORDER,)
     sources = ("pto-isa docs/isa/TCMPS", *_SOURCES)
 
@@ -380,6 +394,7 @@ class TCmpSTile(_Comparing):
     """Compare each element of a tile with the first element of another, and write the results as packed bits."""
 
     first_only = True
+    as_stream = True
     operands = (Out("dst", doc="packed bits"), In("src0"), In("src1", doc="its first element counts"), _MODE)
     rules = (
         *_rules("TCMPS", _COMPARED_WITH_NUMBER, "src0", "src1"),
@@ -390,7 +405,7 @@ class TCmpSTile(_Comparing):
     )  # fmt: skip
     notes = (
         *_BITS,
-        _CPU_NOTE,
+        _CPU_STREAM_NOTE,
         "The A2/A3 read the number with the scalar unit; the flags are part of the instruction.",
     )
     assumed = (_CMP_ORDER,)
@@ -459,7 +474,7 @@ class TSel:
 
     operands = (
         Out("dst"), In("mask", doc="packed bits, as TCMP writes them"), In("src0"), In("src1"),
-        Scratch("tmp", optional=True, cpp_given=True, doc="of the A2/A3: 16 bytes, which get the mask's address"),
+        Scratch("tmp", optional=True, cpp_given=True, used_on=A2A3, doc="of the A2/A3: 16 bytes, which get the mask's address"),
     )  # fmt: skip
     values = "bits"
     over = "dst"
@@ -530,7 +545,7 @@ class TSelS:
 
     operands = (
         Out("dst"), In("mask", doc="packed bits, as TCMP writes them"), In("src", dtype="T"),
-        Scratch("tmp", optional=True, cpp_given=True, doc="of the A2/A3: one element, which gets the number"),
+        Scratch("tmp", optional=True, cpp_given=True, used_on=A2A3, doc="of the A2/A3: one element, which gets the number"),
         Scalar("scalar", "T", doc="converted to the element type first"),
     )  # fmt: skip
     values = "bits"

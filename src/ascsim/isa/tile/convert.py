@@ -261,7 +261,9 @@ class TCvt:
         In("src"),
         Choice("rmode", RoundMode, optional=True, default=RoundMode.RINT, cpp_given=True, doc="rounding mode"),
         Choice("sat_mode", SaturationMode, optional=True, doc="the pair's default where it is not given"),
-        Scratch("tmp", optional=True, doc="working space of the A2/A3; 256 bytes are enough for half sources"),
+        Scratch(
+            "tmp", optional=True, used_on=A2A3, doc="working space of the A2/A3; 256 bytes are enough for half sources"
+        ),
     )
     rules = (
         row_major("dst", "src"),

@@ -234,7 +234,7 @@ def _operands(row: Lanes) -> tuple[Operand, ...]:
         else:
             made.append(In(name, dtype="T"))
     if row.tmp:
-        made.append(Scratch("tmp", optional=True, cpp_given=True, doc=row.tmp))
+        made.append(Scratch("tmp", optional=True, cpp_given=True, used_on=A2A3, doc=row.tmp))
     if row.precision:
         said = "HIGH_PRECISION: the A5 keeps subnormals"
         made.append(Choice("precision", precision_of(row.precision), optional=True, default=0, doc=said))

@@ -177,7 +177,7 @@ class RowFold:
     operands = (
         Out("dst", doc="row-major, of which column 0 is written, or column-major with one column"),
         In("src"),
-        Scratch("tmp", doc="working space of the A2/A3; the shape of src is enough"),
+        Scratch("tmp", used_on=A2A3, doc="working space of the A2/A3; the shape of src is enough"),
     )
     values = "widen"
     scratch: Scratched = staticmethod(lambda call, profile: None)

@@ -296,6 +296,55 @@ def _same_shape(code: str, tile: str, view: str) -> tuple[Rule, Rule]:
     )
 
 
+def _stored_part(view: GlobalTensor, tile: Tile) -> GlobalTensor | None:
+    """The part of a view that the valid region of a tile goes to where no chip's quirks do; None if it is no such part.
+
+    The tile's lines are the view's from the first on. They are one part where they end with an outer dimension.
+    """
+    outer, inner = _line_axes(tile)
+    by_rows = tile.blayout == BLayout.ROW_MAJOR
+    lines, length = (tile.valid_rows, tile.valid_cols) if by_rows else (tile.valid_cols, tile.valid_rows)
+    shape = list(view.shape)
+    shape[inner] = length
+    for place, axis in enumerate(outer):
+        below = prod(view.shape[a] for a in outer[place + 1 :])
+        if lines >= below:
+            shape[axis] = lines // below
+            return None if lines % below else replace(view, shape=(shape[0], shape[1], shape[2], shape[3], shape[4]))
+        shape[axis] = 1
+    return None
+
+
+def _held_by_view() -> tuple[Rule, Rule]:
+    """TSTORE writes the valid region of its tile, whatever the view has beside it (TSTORE's page, *Valid region*)."""
+
+    def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        (rows, cols), sentence = _shapes("src", "dst", call)
+        is_held = call.src.valid_rows <= rows and call.src.valid_cols <= cols
+        if is_boxed(call.src):
+            is_held = (call.src.valid_rows, call.src.valid_cols) == (rows, cols)
+        return None if is_held else sentence
+
+    def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        yield _with(call, "dst", shape=(*call.dst.shape[:4], call.src.valid_cols - 1))
+        yield _with(call, "dst", shape=(1, 1, 1, call.src.valid_rows - 1, call.dst.shape[4]))
+
+    def in_parts(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        if is_boxed(call.src) or _stored_part(call.dst, call.src) is not None:
+            return None
+        return f"{_shapes('src', 'dst', call)[1]}: the last line lies in the middle of an outer dimension"
+
+    def breaks_parts(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        yield _with(_with(call, "src", valid_rows=3), "dst", shape=(1, 2, 1, 2, call.dst.shape[4]))
+
+    return (
+        refuse("L007", "the valid region of src fits dst (NZ: has its shape)", test, breaks=breaks, profiles=("cpu",),
+               mend="Set the tile's valid rows and columns (or the view's shape) to what is copied."),
+        refuse("L012", "the valid rows of src end where an outer dimension of dst does", in_parts, breaks=breaks_parts,
+               profiles=("cpu",), mend="Store the rows beyond with a call of their own."),
+    )  # fmt: skip
+
+
 def _few_lines(tile: str, view: str) -> Rule:
     """The number of bursts of one copy is below 4096."""
 
@@ -457,7 +506,8 @@ class TStore:
         _same_layout("src", "dst", single_line=True),
         _boxes("src", "dst"),
         _not_empty("src", "dst"),
-        *_same_shape("TSTORE-2", "src", "dst"),
+        *_held_by_view(),
+        _same_shape("TSTORE-2", "src", "dst")[1],
         _few_lines("src", "dst"),
         refuse("L002", "AtomicAdd takes f16, f32, i16, i32, i8, bf16", _not_added, breaks=_added_otherwise,
                mend="Store without AtomicAdd, or as another type."),
@@ -469,15 +519,21 @@ class TStore:
         "pto-isa include/pto/common/arch/memory/tstore_common.hpp (A2/A3), include/pto/npu/a5/TStore.hpp",
     )
 
+    def _there(self, call: SimpleNamespace, profile: Profile) -> Region:
+        """What is written of the view."""
+        whole = profile.is_chip or is_boxed(call.src)
+        part = None if whole else _stored_part(call.dst, call.src)
+        return global_lines(part or call.dst, call.src, profile, False)
+
     def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
         """The view (read too, to add to it) and the valid lines of the tile."""
-        there = global_lines(call.dst, call.src, profile, False)
+        there = self._there(call, profile)
         added_to = [(0, int(Mode.READ), there)] if call.atomic else []
         return [*added_to, (0, Mode.WRITE, there), (1, Mode.READ, tile_lines(call.src, call.dst, profile, False))]
 
     def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> np.ndarray:
         """The lines in the shape of the view."""
-        there = global_lines(call.dst, call.src, profile, False)
+        there = self._there(call, profile)
         shape = (*(n for n, _ in there.dims), there.length // call.dst.dtype.size)
         stored = arrays[-1].reshape(shape)
         if not call.atomic:

@@ -132,7 +132,9 @@ class TTrans:
     operands = (
         Out("dst", doc="as many valid rows as src has valid columns, and the other way round"),
         In("src"),
-        Scratch("tmp", doc="where A2/A3 put 16-row (8-bit types: 32-row) sub-tiles together; unused elsewhere"),
+        Scratch(
+            "tmp", used_on=A2A3, doc="where A2/A3 put 16-row (8-bit types: 32-row) sub-tiles together; unused elsewhere"
+        ),
     )
     rules = (
         dtype("src", a2a3=_CHIP_TYPES, a5=_ALL_TYPES, cpu=_ALL_TYPES),
