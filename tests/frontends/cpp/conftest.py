@@ -41,10 +41,10 @@ struct Launch {
     const char* kernel;
     int line;
     Config config;
-    template <class F, class... A> void run(F, A... a) const
+    template <unsigned long long Unit, class F, class... A> void run(F, A... a) const
     {
         std::tuple<A...> packed(a...);
-        auto* address = reinterpret_cast<void*>(&entry<ASCSIM_TU, F, std::tuple<A...>>);
+        auto* address = reinterpret_cast<void*>(&entry<Unit, F, std::tuple<A...>>);
         fake_launch(kernel, line, config.blocks, address, &packed);
     }
 };

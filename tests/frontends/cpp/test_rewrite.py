@@ -27,7 +27,7 @@ def launch(kernel: str, config: str, arguments: str) -> str:
     comma = ", " if arguments else ""
     return (
         f'(::ascsim::Launch{{"{kernel}", __LINE__, ::ascsim::launch_config({config})}})'
-        f".run([](auto... ascsim_a) {{ {kernel}(ascsim_a...); }}{comma}{arguments})"
+        f".run<ASCSIM_TU>([](auto... ascsim_a) {{ {kernel}(ascsim_a...); }}{comma}{arguments})"
     )
 
 
@@ -78,7 +78,7 @@ def test_a_launch_whose_configuration_is_conditional() -> None:
     assert lines[2] == "#ifndef __CPU_SIM" and lines[4] == "#endif"
     assert lines[1].endswith("::ascsim::launch_config(")
     assert lines[3].strip() == "1, nullptr, s"
-    assert lines[5].strip().startswith(")}).run(")
+    assert lines[5].strip().startswith(")}).run<ASCSIM_TU>(")
 
 
 def test_a_launch_in_a_macro_keeps_its_continued_lines() -> None:
@@ -397,7 +397,7 @@ def test_pointers_to_kernels_launch_in_portable_programs() -> None:
         "void go(float* p) { k(p); }\n"
     )
     text = rewritten(source, device_calls_are_launches=True)
-    pointer = "(&::ascsim::Launching<&k>::call)"
+    pointer = "(&::ascsim::Launching<ASCSIM_TU, &k>::call)"
     assert f"F table[] = {{{pointer}}};" in text
     assert f"F find() {{ F f = {pointer}; return n ? f : {pointer}; }}" in text
     assert f"void go(float* p) {{ {launch('k', '1', 'p')}; }}" in text
@@ -483,7 +483,7 @@ struct Config { int blocks; };
 template <class... A> Config launch_config(A...) { return {1}; }
 struct Launch {
     const char* name; int line; Config config;
-    template <class F, class... A> void run(F f, A... a) const { f(a...); }
+    template <unsigned long long, class F, class... A> void run(F f, A... a) const { f(a...); }
 };
 template <class T, class N> T& local_array(Space, N, unsigned = 32) { static T x; return x; }
 struct VfScope { explicit VfScope(const char*) {} };
@@ -522,7 +522,7 @@ int main() { float f; Host<float>().go<1>(&f, nullptr); Host<float>().go<2>(&f, 
 """
     place = tmp_path / "k.cpp"
     place.write_text(header + rewritten(source))
-    command = [*compiler.command, "-std=c++17", "-Wall", "-c", str(place), "-o", str(tmp_path / "k.o")]
+    command = [*compiler.command, "-std=c++17", "-Wall", "-DASCSIM_TU=0", "-c", str(place), "-o", str(tmp_path / "k.o")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

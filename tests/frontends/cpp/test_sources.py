@@ -105,3 +105,12 @@ def test_another_content_is_another_copy(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot read"):
         prepared(tmp_path)
+
+
+def test_the_first_includes_end_with_the_first_thing_that_is_not_the_librarys(tmp_path: Path) -> None:
+    above = '// licence\n#include <vector> // here\n/* and\nhere */\n#include "own/lib.h"\n'
+    put(tmp_path, {"mine.h": "", "lib/own/lib.h": "", "inc/theirs.h": ""})
+    for line in ('#include "mine.h"', "#include <theirs.h>", "#define N 1", "int n;", "#ifdef N", "#include NAME"):
+        put(tmp_path, {"main.asc": f"{above}{line}\n#include <map>\n{KERNEL}"})
+        unit = prepared(tmp_path, own_headers=[tmp_path / "lib"])
+        assert unit.first_includes == ("#include <vector>", '#include "own/lib.h"'), line

@@ -42,6 +42,7 @@ from ascsim.frontends.cpp.image import (
 )
 from ascsim.frontends.cpp.messages import Message, original_column, parse_messages, render
 from ascsim.frontends.cpp.objects import ObjectCache, digest_of
+from ascsim.frontends.cpp.precompiled import Precompiled, dependencies, precompiled
 from ascsim.frontends.cpp.sources import Prepared, prepare
 from ascsim.profiles import Profile
 
@@ -178,15 +179,19 @@ def macros(profile: str, side: str) -> dict[str, str]:
 def include_flags(npu_arch: str) -> list[str]:
     """What a bare compiler needs besides a rewritten host file that ``keep`` left: macros, directories, headers."""
     profile = profiles.find(npu_arch)
-    return _include_flags(macros(profile.name, "host"), _own_headers(profile), PRELUDE)
+    defined = macros(profile.name, "host") | {"ASCSIM_TU": "0"}
+    return [*_include_flags(defined, _own_headers(profile)), *_prelude_flags(PRELUDE)]
 
 
-def _include_flags(defined: dict[str, str], directories: Sequence[Path], prelude: Sequence[str]) -> list[str]:
+def _include_flags(defined: dict[str, str], directories: Sequence[Path]) -> list[str]:
     return [
         *(f"-D{name}={value}" for name, value in defined.items()),
         *(f"-I{directory}" for directory in directories),
-        *(word for header in prelude for word in ("-include", header)),
     ]
+
+
+def _prelude_flags(prelude: Sequence[str]) -> list[str]:
+    return [word for header in prelude for word in ("-include", header)]
 
 
 def build(arguments: Sequence[str], options: BuildOptions | None = None) -> BuildResult:
@@ -239,11 +244,25 @@ def compile_program(
 
 @dataclass(frozen=True)
 class _Job:
-    """One call of the compiler: a side of a unit."""
+    """One call of the compiler: a side of a unit.
+
+    ``start`` is the compiler with what is of this unit alone, ``flags`` what other units may be compiled with too. The
+    ``prelude`` is included before the text; a precompiled header has it together with the text's first includes, the
+    ``lines``. Without ``lines`` there is none.
+    """
 
     side: str
-    command: tuple[str, ...]
+    start: tuple[str, ...]
+    flags: tuple[str, ...]
     text: Path
+    language: str = "c++"
+    prelude: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+
+    def command(self, first: Sequence[str] | None = None) -> tuple[str, ...]:
+        """The command; ``first`` are flags that include the prelude, by default header by header."""
+        prelude = _prelude_flags(self.prelude) if first is None else first
+        return (*self.start, *prelude, *self.flags, "-x", self.language, str(self.text))
 
 
 @dataclass(frozen=True)
@@ -416,11 +435,12 @@ class _Build:
         line, kind = self.line, self.compiler.kind
         text = unit.host if side == "host" else unit.device
         defined = macros(self.profile.name if self.profile else "", side)
-        defined["ASCSIM_TU"] = self._unit_hash(source)
         has_words = self.profile is not None and (unit.has_device_code or source.language == "device")
         prelude = self.options.prelude if has_words else ()
         if has_words and self.options.export_kernels:
             prelude = (*prelude, *EXPORTS)
+        path = source.path.absolute()
+        start = (*self.compiler.command, f"-DASCSIM_TU={self._unit_hash(source)}", "-iquote", str(path.parent))
         has_standard = any(flag.startswith("-std=") for flag in line.compile_flags)
         # ascsim's headers stand before the user's -I, where a build file may name the vendor's headers of those names.
         flags = [
@@ -428,9 +448,7 @@ class _Build:
             *(_OF_GCC if kind == "gcc" else ()),
             *(_OF_ZIG if kind == "zig" else ()),
             *(() if has_standard else ("-std=c++17",)),
-            *_include_flags(defined, self.headers, prelude),
-            "-iquote",
-            str(source.path.absolute().parent),
+            *_include_flags(defined, self.headers),
             *line.compile_flags,
         ]
         if side == "host":
@@ -438,16 +456,22 @@ class _Build:
             flags += [*_LINES, *line.host_flags, *(_OF_BLANKED_HOST if unit.has_device_code else ())]
         else:
             flags += [*line.device_flags, *_OF_DEVICE, *(_SCALAR_TRACE[kind] if self.scalar_trace else ())]
-        command = (*self.compiler.command, *flags, "-x", "c++", str(text))
-        return _Job(side, command, text)
+        lines = (*(f'#include "{header}"' for header in prelude), *unit.first_includes) if prelude else ()
+        return _Job(side, start, tuple(flags), text, prelude=prelude, lines=lines if self._may_precompile() else ())
+
+    def _may_precompile(self) -> bool:
+        """Whether a precompiled header means the same as its text; what is included by option comes before the text."""
+        line = self.line
+        flags = {*line.compile_flags, *line.device_flags, *line.host_flags}
+        return self.compiler.kind == "gcc" and not line.verbose and not flags & {"-include", "-imacros"}
 
     def _plain_c_job(self, source: Source) -> _Job:
         kept = [flag for flag in self.line.compile_flags if not flag.startswith("-std=c++") and flag != "-std=gnu++17"]
         own = [f"-I{directory}" for directory in self.headers]
         path = source.path.absolute()
         verbose = ("-v",) if self.line.verbose else ()
-        command = (*self.compiler.command, *verbose, "-fPIC", *own, *kept, *self.line.host_flags, "-x", "c", str(path))
-        return _Job("host", command, path)
+        flags = (*verbose, "-fPIC", *own, *kept, *self.line.host_flags)
+        return _Job("host", self.compiler.command, flags, path, "c")
 
     def _unit_hash(self, source: Source) -> str:
         """The same in all compilations of a unit, different in two units: equal lambdas of two files stay apart."""
@@ -456,21 +480,42 @@ class _Build:
 
     def _run_job(self, job: _Job) -> _Compiled:
         """Compile, or take the object from the cache."""
-        key = digest_of(self.compiler.version, *job.command, job.text.read_bytes())
+        key = digest_of(self.compiler.version, *job.command(), job.text.read_bytes())
         cache = ObjectCache(self.options.cache)
         cached = cache.find(key) if not self.line.verbose else None
         if cached is not None:
             if self.keep is not None:  # which has the commands of all files, compiled now or before
-                self.commands.append(shlex.join([*job.command, "-c"]))
+                self.commands.append(shlex.join([*job.command(), "-c"]))
             return _Compiled(job.side, cached.object, cached.printed, False, cached.key, cached.files)
         with tempfile.TemporaryDirectory(dir=self.work) as directory:
-            place, dependencies = Path(directory, "unit.o"), Path(directory, "unit.d")
-            done = self._run([*job.command, "-c", "-o", str(place), "-MD", "-MF", str(dependencies)])
+            place, listed = Path(directory, "unit.o"), Path(directory, "unit.d")
+            done = self._compile(job, ["-c", "-o", str(place), "-MD", "-MF", str(listed)])
             if done.returncode != 0:
                 return _Compiled(job.side, b"", done.stderr, True, key, ())
-            files = _dependencies(dependencies)
+            files = dependencies(listed)
+            if self.options.cache is not None:  # the objects stay what they are without the precompiled header
+                files = tuple(file for file in files if not file.is_relative_to(self.options.cache / "precompiled"))
             content = place.read_bytes()
         return _Compiled(job.side, content, done.stderr, False, cache.keep(key, content, done.stderr, files), files)
+
+    def _compile(self, job: _Job, what: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """Call the compiler with a precompiled header where there is one, with the text where there is none.
+
+        A source with errors is compiled with the text as well, whose messages are the ones to show.
+        """
+        header = self._precompiled(job)
+        if header is not None and header.is_ready():
+            done = self._run([*job.command(header.flags), *what])
+            if done.returncode == 0:
+                return done
+        elif header is not None:
+            header.ask_for([*self.compiler.command, *job.flags], job.lines)
+        return self._run([*job.command(), *what])
+
+    def _precompiled(self, job: _Job) -> Precompiled | None:
+        if self.options.cache is None or not job.lines:
+            return None
+        return precompiled(self.options.cache, self.compiler.version, [*self.compiler.command, *job.flags], job.lines)
 
     def _frames(self, unit: Prepared, source: Source, compiled: list[_Compiled]) -> list[Frame]:
         if not unit.has_device_code or self.profile is None:
@@ -522,7 +567,7 @@ class _Build:
             unit = self._prepare(source)
             job = self._job(unit, source, "host") if unit is not None else self._plain_c_job(source)
             to = ["-o", str(self.line.output)] if self.line.output is not None else []
-            done = self._run([*job.command, *self.line.text_flags, *to])
+            done = self._run([*job.command(), *self.line.text_flags, *to])
             if done.returncode != 0:
                 raise CompileError(done.stderr.strip(), done.stderr, (), [source.path])
             printed += done.stdout
@@ -654,8 +699,8 @@ class _Build:
         source = HERE / "stub.c"
         path = self.options.python.replace("\\", "\\\\").replace('"', '\\"')
         flags = ("-O1", "-fPIC", "-ffreestanding", "-fno-builtin", "-fno-stack-protector", "-fvisibility=hidden", "-w")
-        command = (*self.compiler.command, *flags, f'-DASCSIM_PYTHON_PATH="{path}"', "-x", "c", str(source))
-        compiled = self._run_job(_Job("stub", command, source))
+        start = (*self.compiler.command, f'-DASCSIM_PYTHON_PATH="{path}"')
+        compiled = self._run_job(_Job("stub", start, flags, source, "c"))
         if compiled.failed:
             raise LinkError(f"the program's entry cannot be compiled: {compiled.printed.strip()}", compiled.printed)
         place = self.work / "stub.o"
@@ -709,10 +754,3 @@ def _is_up_to_date(output: Path, key: str) -> bool:
         return load_image(output).key == key
     except UserError:
         return False
-
-
-def _dependencies(path: Path) -> tuple[Path, ...]:
-    """The files that a compiler's dependency file names."""
-    text = path.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ")
-    words = text.split(": ", 1)[-1].replace("\\ ", "\0").split()
-    return tuple(Path(word.replace("\0", " ").replace("$$", "$")) for word in words)

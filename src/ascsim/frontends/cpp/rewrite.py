@@ -4,7 +4,7 @@ The vendor's dialect adds launches (``kernel<<<blocks, ...>>>(...)``), address s
 Most of the qualifiers are empty macros in ascsim's headers; this pass does only what a macro cannot:
 
 - a launch, written with ``<<<>>>`` or as a plain call of a ``__global__`` function from host code, becomes
-  ``(::ascsim::Launch{"K", __LINE__, ::ascsim::launch_config(...)}).run([](auto... a) { K(a...); }, arguments)``;
+  ``(::ascsim::Launch{"K", __LINE__, ::ascsim::launch_config(...)}).run<ASCSIM_TU>([](auto... a) { K(a...); }, arguments)``;
 - ``__ubuf__ T x[N];`` (an object *in* UB, not a pointer into it) becomes a reference into the core's own memory,
   ``auto& x = ::ascsim::local_array<T[(N)]>(::ascsim::Space::UB, [] { return "x"; });`` (the lambda's type is the
   declaration's own);
@@ -489,7 +489,7 @@ class _Pass:
             self.edits.append(_Edit(tokens.close, tokens.close + 3, b""))
         arguments = split_arguments(view, opening, closing)
         comma = b", " if arguments else b""
-        run = b")}).run([](auto... ascsim_a) { %s(ascsim_a...); }%s" % (text, comma)
+        run = b")}).run<ASCSIM_TU>([](auto... ascsim_a) { %s(ascsim_a...); }%s" % (text, comma)
         self.edits.append(_Edit(opening, opening + 1, run))
         name = last_name(text)
         self._rewrite_null_arguments(view, arguments, kernels.get(name))
@@ -696,7 +696,9 @@ class _Pass:
                     continue
                 node = parent
             name = kernel.name.encode()
-            self.edits.append(_Edit(node.start_byte, node.end_byte, b"(&::ascsim::Launching<&%s>::call)" % name))
+            self.edits.append(
+                _Edit(node.start_byte, node.end_byte, b"(&::ascsim::Launching<ASCSIM_TU, &%s>::call)" % name)
+            )
 
     def _device_entries(self, functions: dict[int, _Function]) -> frozenset[str]:
         """Device functions that take addresses in GM and no references: what a host can only mean to launch."""

@@ -18,6 +18,7 @@ from typing import Literal
 from ascsim.cache import write_atomically
 from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp.rewrite import Call, Kernel, Names, Rewritten, rewrite
+from ascsim.frontends.cpp.tokens import mask
 
 Part = Literal["host", "device"]
 PARTS: tuple[Part, ...] = ("host", "device")
@@ -30,7 +31,8 @@ class Prepared:
     """A translation unit ready for the compilers: the texts' files, and what the source pass found in it.
 
     ``rewritten`` is the source alone; ``kernels`` and ``calls`` (of names that look like instructions) are those of its
-    headers too, each with its file. ``originals`` maps copies to the user's files.
+    headers too, each with its file. ``first_includes`` are the library headers that the source includes before anything
+    else. ``originals`` maps copies to the user's files.
     """
 
     path: Path
@@ -43,6 +45,7 @@ class Prepared:
     calls: tuple[tuple[Path, Call], ...]
     has_device_code: bool
     uses_aic: bool
+    first_includes: tuple[str, ...]
     originals: dict[str, Path]
 
 
@@ -182,6 +185,7 @@ class _Tree:
             calls=tuple((path, call) for path, entry in passed for call in entry.instructions_called),
             has_device_code=any(entry.has_device_code for _, entry in passed),
             uses_aic=any(entry.uses_aic for _, entry in passed),
+            first_includes=_first_includes(main),
             originals=originals,
         )
 
@@ -201,3 +205,16 @@ class _Tree:
 
         name = str(file.path).replace("\\", "\\\\").replace('"', '\\"')
         return f'#line 1 "{name}"\n' + _INCLUDE.sub(renamed, text)
+
+
+def _first_includes(file: _File) -> tuple[str, ...]:
+    """The ``#include`` lines above everything else but comments, up to the first one of a file of the user's."""
+    found = []
+    for line in mask(file.source, strings=False).decode("utf-8", "surrogateescape").splitlines():
+        if not line.strip():
+            continue
+        match = _INCLUDE.fullmatch(line.rstrip())
+        if match is None or (match[2] or "", match[3] or "") in file.includes:
+            break
+        found.append(match[0].strip())
+    return tuple(found)

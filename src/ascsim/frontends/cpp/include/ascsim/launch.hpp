@@ -13,11 +13,6 @@
 
 #include "ascsim/abi.h"
 
-// The number of the translation unit: two files may have kernels of one name in anonymous namespaces.
-#ifndef ASCSIM_TU
-#define ASCSIM_TU 0
-#endif
-
 // GCC folds functions with equal bodies into one, and host copies of kernels are all empty: entries must stay apart.
 #if defined(__GNUC__) && !defined(__clang__)
 #define ASCSIM_ENTRY __attribute__((noipa, used))
@@ -93,14 +88,16 @@ public:
     }
 
     // Inlined always, so that the return address that ascsim_launch sees lies in the user's line. Arguments come by
-    // value: a reference to a static const member would need its definition.
-    template <class Function, class... Arguments>
+    // value: a reference to a static const member would need its definition. `Unit` is the number of the translation unit
+    // (two files may have kernels of one name in anonymous namespaces); the text says it, so that this header is the same
+    // for all units and can be precompiled.
+    template <unsigned long long Unit, class Function, class... Arguments>
     __attribute__((always_inline)) void run(Function function, Arguments... arguments) const
     {
         using Tuple = std::tuple<Arguments...>;
         Packed<Function, Tuple> packed{function, Tuple(std::move(arguments)...)};
         ascsim_launch(kernel_, file_, line_, config_.blocks, config_.dynamic_ub,
-                      reinterpret_cast<void*>(&entry<ASCSIM_TU, Function, Tuple>), &packed);
+                      reinterpret_cast<void*>(&entry<Unit, Function, Tuple>), &packed);
     }
 
 private:
@@ -111,15 +108,15 @@ private:
 };
 
 // What a pointer to a kernel points to in portable programs: a function that launches one block of it.
-template <auto Kernel>
+template <unsigned long long Unit, auto Kernel>
 struct Launching;
 
-template <class... Arguments, void (*Kernel)(Arguments...)>
-struct Launching<Kernel> {
+template <unsigned long long Unit, class... Arguments, void (*Kernel)(Arguments...)>
+struct Launching<Unit, Kernel> {
     static void call(Arguments... arguments)
     {
         static const std::string shown = name(__PRETTY_FUNCTION__);
-        Launch(shown.c_str(), 0, launch_config(1)).run([](auto... given) { Kernel(given...); }, arguments...);
+        Launch(shown.c_str(), 0, launch_config(1)).run<Unit>([](auto... given) { Kernel(given...); }, arguments...);
     }
 
 private:
