@@ -6,8 +6,9 @@ import numpy as np
 
 from ascsim.machine.trace import Kind
 from ascsim.report.page import bars as bars_module
-from ascsim.report.page.bars import SET, SPAN, WAIT, WORK, Bars, bars_of
-from ascsim.report.page.columns import unpacked
+from ascsim.report.page import data_of
+from ascsim.report.page.bars import Bars, bars_of
+from ascsim.report.page.columns import SET, SPAN, WAIT, WORK, unpacked
 from ascsim.report.page.source import Lines
 from checks.builder import MTE2, Builder, V, gm
 from report.page.pages import racy, shown
@@ -59,9 +60,9 @@ def test_sets_know_their_waits() -> None:
 def test_steps_have_a_line_of_their_own() -> None:
     found = bars(with_steps())
     assert [line["level"] for line in found.lines] == [0, 1]
-    names = [found.names[number] for number in found.name]
+    names = [found.names[number] for number in found.name[found.rows]]
     assert names == ["TSORT32", "TADD", "bitsort", "bitsort"]
-    assert found.kind.tolist() == [SPAN, WORK, WORK, WORK]
+    assert found.kind[found.rows].tolist() == [SPAN, WORK, WORK, WORK]
     start, length = found.schedule.start[found.rows], (found.schedule.end - found.schedule.start)[found.rows]
     assert start[0] == start[2] and start[0] + length[0] == start[3] + length[3]
     busy = found.busy[found.rows]
@@ -85,4 +86,7 @@ def test_what_is_too_much_is_left_out_and_counted(monkeypatch) -> None:  # type:
     monkeypatch.setattr(bars_module, "LIMIT", 5)
     found = bars(builder)
     assert len(found.rows) == 5 and found.left_out == 7
+    data = data_of(shown(builder))
+    assert data["timeline"]["columns"]["start"]["length"] == 5
+    assert data["table"][0]["calls"] == data["files"]["lines"][0]["calls"] == 12
     assert found.schedule.start[found.rows].max() < found.schedule.start.max()

@@ -53,7 +53,8 @@ def test_the_data_are_embedded() -> None:
     assert data["title"] == "kernel.cpp"
     assert (run["kernel"], run["profile"], run["instructions"], run["counts"]["error"]) == ("kernel", "a2a3", 5, 1)
     assert run["time"]["cycles"] == run["timeline"]["total"] > 0
-    assert run["timeline"]["names"] == ["TLOAD", "TADD", "set_flag", "wait_flag", "TSTORE"]
+    names = [run["timeline"]["names"][number] for number in unpacked(run["timeline"]["columns"]["name"])]
+    assert names == ["TLOAD", "TADD", "set_flag", "wait_flag", "TSTORE"]
     assert {entry["name"] for entry in run["table"]} == {"TLOAD", "TADD", "TSTORE"}
 
 

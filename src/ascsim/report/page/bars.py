@@ -9,14 +9,12 @@ import numpy as np
 
 from ascsim.diagnostics import Place
 from ascsim.machine.trace import Kind
-from ascsim.report.page.columns import packed
+from ascsim.report.page.columns import BARRIER, OTHER, SET, SPAN, WAIT, WORK, packed
 from ascsim.report.page.source import Lines
 from ascsim.timing import TRACKS, CoreRun, Schedule
 
 LIMIT = 400_000
 """So many bars a page shows, the earliest; browsers take files of some ten megabytes."""
-WORK, SPAN, SET, WAIT, BARRIER, OTHER = range(6)
-"""What a bar is: work, an instruction made of steps, or an operation of synchronisation."""
 _KINDS = {
     Kind.INSTRUCTION: WORK, Kind.VF_BEGIN: WORK, Kind.SET_FLAG: SET, Kind.WAIT_FLAG: WAIT, Kind.BARRIER: BARRIER,
     Kind.UNLOCK: SET, Kind.LOCK: WAIT, Kind.MEM_BAR: BARRIER, Kind.ARRIVE: OTHER, Kind.AWAIT: OTHER,
@@ -29,14 +27,15 @@ _ORDER = ("S", "MTE2", "MTE1", "M", "V", "V2", "load", "execute", "store", "FIX"
 class Bars:
     """The bars of a schedule.
 
-    ``rows`` are the bars' rows, ``number`` the bar of each row (-1: none). ``lines`` says for each line of the timeline
-    its core (a number in ``cores``), track, level (0: as written, 1: steps) and its bars ``[first, last)``.
+    ``rows`` are the bars' rows, ``number`` the bar of each row (-1: none). Of every row, whether it has a bar or not,
+    are ``kind`` (-1: it has no time), ``place`` (the number of its source line), ``name`` (a number in ``names``),
+    ``on_path`` (cycles of the critical path) and ``busy``. ``lines`` says for each line of the timeline its core (a
+    number in ``cores``), track, level (0: as written, 1: steps) and its bars ``[first, last)``.
     """
 
     schedule: Schedule
     rows: np.ndarray
     number: np.ndarray
-    line_of: np.ndarray
     kind: np.ndarray
     place: np.ndarray
     on_path: np.ndarray
@@ -44,7 +43,6 @@ class Bars:
     names: list[str]
     name: np.ndarray
     cores: list[dict[str, Any]]
-    core: np.ndarray
     lines: list[dict[str, int]]
     left_out: int
 
@@ -52,8 +50,8 @@ class Bars:
         """The bar of a finding's place: that of its row, else the first of its source line; -1 for none."""
         if place.row is not None and 0 <= place.row < len(self.number) and self.number[place.row] >= 0:
             return int(self.number[place.row])
-        found = np.flatnonzero(self.place == line) if line >= 0 else ()
-        return int(found[np.argmin(self.rows[found])]) if len(found) else -1
+        found = self.rows[self.place[self.rows] == line] if line >= 0 else self.rows[:0]
+        return int(self.number[found.min()]) if len(found) else -1
 
     def as_data(self) -> dict[str, Any]:
         """What the page reads."""
@@ -67,9 +65,9 @@ class Bars:
             "start": packed(schedule.start[rows], "i4"),
             "length": packed((schedule.end - schedule.start)[rows], "i4"),
             "busy": packed(self.busy[rows], "i4"),
-            "kind": packed(self.kind, "u1"),
-            "name": packed(self.name, "u2"),
-            "place": packed(self.place, "i4"),
+            "kind": packed(self.kind[rows], "u1"),
+            "name": packed(self.name[rows], "u2"),
+            "place": packed(self.place[rows], "i4"),
             "partner": packed(bar_of(schedule.partner), "i4"),
             "held": packed(bar_of(schedule.held), "i4"),
             "idle": packed(schedule.idle[rows], "i4"),
@@ -78,7 +76,6 @@ class Bars:
             "bytes": packed(schedule.work.bytes[rows], "i4"),
             "arg": packed(schedule.trace.rows["arg"][rows].astype(np.int64), "i4"),
             "mutex": packed(np.isin(schedule.trace.kind[rows], (Kind.LOCK, Kind.UNLOCK)), "u1"),
-            "core": packed(self.core, "u2"),
         }
         runs = [
             {"launch": run.launch, "block": run.block, "begin": run.begin, "end": run.end} for run in schedule.cores
@@ -106,7 +103,8 @@ def bars_of(schedule: Schedule, lines: Lines) -> Bars:
     kind = of_kind[trace.kind]
     kind[schedule.is_span] = SPAN
     is_mid = schedule.is_span & (trace.rows["parent"] >= 0)  # steps that have steps: their own are shown
-    rows = np.flatnonzero((schedule.start >= 0) & (kind >= 0) & ~is_mid)
+    kind[(schedule.start < 0) | is_mid] = -1
+    rows = np.flatnonzero(kind >= 0)
     left_out = max(len(rows) - LIMIT, 0)
     if left_out:
         rows = np.sort(rows[np.argsort(schedule.start[rows], kind="stable")[:LIMIT]])
@@ -119,10 +117,9 @@ def bars_of(schedule: Schedule, lines: Lines) -> Bars:
     rows, key, slot = rows[order], key[order], slot[order]
     number = np.full(len(trace.rows), -1, np.int64)
     number[rows] = np.arange(len(rows))
-    names, name = _names(schedule, rows)
+    names, name = _names(schedule)
     firsts = np.flatnonzero(np.diff(key, prepend=-1))
     ends = np.append(firsts[1:], len(rows))[: len(firsts)]
-    line_of = np.repeat(np.arange(len(firsts)), ends - firsts)
     table = [
         {"core": int(slot[a]), "track": int(schedule.track[rows[a]]), "level": int(key[a] & 1), "first": int(a), "last": int(b)}
         for a, b in zip(firsts.tolist(), ends.tolist(), strict=True)
@@ -132,10 +129,8 @@ def bars_of(schedule: Schedule, lines: Lines) -> Bars:
     on_path = np.bincount(path.rows[work], (path.end - path.begin)[work], len(trace.rows)).astype(np.int64)
     inner = np.flatnonzero((on_path > 0) & (schedule.roots != np.arange(len(trace.rows))))
     np.add.at(on_path, schedule.roots[inner], on_path[inner])
-    return Bars(
-        schedule, rows, number, line_of, kind[rows], lines.numbers(trace, schedule.roots, rows), on_path,
-        _busy(schedule), names, name, slots, slot, table, left_out,
-    )  # fmt: skip
+    place = lines.numbers(trace, schedule.roots)
+    return Bars(schedule, rows, number, kind, place, on_path, _busy(schedule), names, name, slots, table, left_out)
 
 
 def _busy(schedule: Schedule) -> np.ndarray:
@@ -163,10 +158,10 @@ def _slots(cores: list[CoreRun]) -> tuple[list[dict[str, Any]], np.ndarray]:
     return listed, np.array([slots.index((core.slot, core.side)) for core in cores], np.int64)
 
 
-def _names(schedule: Schedule, rows: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """The instructions' names, and the number of each bar's."""
-    titles, kind = schedule.trace.titles, schedule.trace.kind[rows]
-    key = schedule.trace.rows["mnemonic"][rows].astype(np.int64) * 16 + kind
+def _names(schedule: Schedule) -> tuple[list[str], np.ndarray]:
+    """The instructions' names, and the number of each row's."""
+    titles = schedule.trace.titles
+    key = schedule.trace.rows["mnemonic"].astype(np.int64) * 16 + schedule.trace.kind
     found, member = np.unique(key, return_inverse=True)
     names = []
     for value in found.tolist():

@@ -1,4 +1,4 @@
-"""Columns of numbers for the page: little-endian, compressed, as text."""
+"""Columns of numbers for the page: little-endian, compressed, as text; and what the numbers of one stand for."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 TYPES = {"u1": "Uint8Array", "u2": "Uint16Array", "i4": "Int32Array"}
+WORK, SPAN, SET, WAIT, BARRIER, OTHER = range(6)
+"""Kinds of bars: work, an instruction made of steps, operations of synchronisation. ``data.js`` has them too."""
 
 
 def packed(values: np.ndarray, kind: str) -> dict[str, Any]:

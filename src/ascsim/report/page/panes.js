@@ -97,7 +97,7 @@ class Panes {
     const guesses = time.guesses.slice(0, 6).map(([source, cycles]) => make("li", {}, make("b", {}, `${grouped(cycles)} cycles `), source.replace(/^guess: /, "")));
     body.replaceChildren(make("div.columns", {},
       make("div", {}, make("h3", {}, "Pipes"), tracks,
-        make("p", {}, `${grouped(roof.bytes)} bytes of GM, ${grouped(roof.operations)} operations: ${roof.intensity.toFixed(2)} a byte; the ridge is at ${roof.ridge.toFixed(2)}, `
+        make("p", {}, `${grouped(roof.bytes)} bytes of GM, ${grouped(roof.operations)} operations` + (roof.bytes ? `: ${roof.intensity.toFixed(2)} a byte; the ridge is at ${roof.ridge.toFixed(2)}, ` : ", ")
           + `so the roof is ${roof.bound === "memory" ? "memory" : "computing"}. ${roof.reached.toFixed(2)} operations a cycle, ${percent(roof.roof ? roof.reached / roof.roof : 0)} of what that roof allows.`)),
       make("div", {}, make("h3", {}, "Idle between work, and why"),
         idle.length ? make("ul.why", {}, ...idle) : make("p.empty", {}, "No pipe was idle between two pieces of work."),
@@ -198,7 +198,7 @@ class Panes {
       const direction = falling ? -1 : 1;
       const entries = [...run.table].sort((a, b) => direction * (typeof a[sorted] === "string" ? a[sorted].localeCompare(b[sorted]) : a[sorted] - b[sorted]));
       rows.replaceChildren(...entries.map(entry => make("tr", {},
-        make("td", {}, make("button.link", { type: "button", title: "show the first one in the timeline", onclick: () => this.hooks.bar(entry.bar) }, entry.name)),
+        make("td", {}, make("button.link", { type: "button", title: "show the first one in the timeline", onclick: () => entry.bar >= 0 && this.hooks.bar(entry.bar) }, entry.name)),
         make("td", {}, entry.track), make("td", {}, entry.line >= 0 ? this.link(entry.line) : ""),
         ...["calls", "cycles", "most", "idle", "bytes"].map(name => make("td.number", {}, entry[name] ? grouped(entry[name]) : "")), this.bar(entry.onPath, total))));
       for (const cell of head.children) cell.setAttribute("aria-sort", cell.dataset.key === sorted ? (falling ? "descending" : "ascending") : "none");

@@ -10,6 +10,7 @@ import numpy as np
 
 from ascsim.diagnostics import Site
 from ascsim.machine.trace import Trace
+from ascsim.report.page.columns import SPAN
 from ascsim.report.time import near
 from ascsim.timing import TRACKS, Schedule
 from ascsim.timing.summary import Sites
@@ -34,26 +35,25 @@ class Lines:
         """The number of a site's line."""
         return self._numbers.setdefault((site.path, site.line), len(self._numbers))
 
-    def numbers(self, trace: Trace, roots: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """For each of some rows the number of its line, -1 where it is not known (int64)."""
-        written = trace.rows[roots[rows]]
-        sites, first, member = np.unique(written["site"], return_index=True, return_inverse=True)
+    def numbers(self, trace: Trace, roots: np.ndarray) -> np.ndarray:
+        """For each row the number of its line, -1 where it is not known (int64)."""
+        sites, first, member = np.unique(trace.rows["site"][roots], return_index=True, return_inverse=True)
         of_site = np.full(len(sites), -1, np.int64)
-        for n, (number, at) in enumerate(zip(sites.tolist(), first.tolist(), strict=True)):
-            site = self._sites(number, int(written["flags"][at])) if number else None
+        for n, (number, row) in enumerate(zip(sites.tolist(), first.tolist(), strict=True)):
+            site = self._sites(number, int(trace.rows["flags"][roots[row]])) if number else None
             of_site[n] = self.number_of(site) if site is not None else -1
-        return of_site[member] if len(rows) else np.zeros(0, np.int64)
+        return of_site[member]
 
     def files(self, schedule: Schedule | None, bars: Bars | None) -> dict[str, Any]:
         """The lines by number, with what they come to, and the text of their files (None: not to be read)."""
         paths = list(dict.fromkeys(path for path, _ in self._numbers))
         calls, cycles, on_path = (np.zeros(len(self._numbers), np.int64) for _ in range(3))
         if schedule is not None and bars is not None:
-            work = schedule.is_work[bars.rows] & (bars.place >= 0)
-            places, rows = bars.place[work], bars.rows[work]
-            written = (schedule.trace.rows["parent"][bars.rows] < 0) & (bars.place >= 0)
-            length = schedule.end[rows] - schedule.start[rows]
+            known = (bars.kind >= 0) & (bars.place >= 0)
+            written = known & (schedule.trace.rows["parent"] < 0)
             calls = np.bincount(bars.place[written], minlength=len(calls))
+            rows = np.flatnonzero(known & schedule.is_work)
+            places, length = bars.place[rows], schedule.end[rows] - schedule.start[rows]
             cycles = np.bincount(places, length, len(calls)).astype(np.int64)
             on_path = np.bincount(places, bars.on_path[rows], len(calls)).astype(np.int64)
         figures = zip(self._numbers, calls.tolist(), cycles.tolist(), on_path.tolist(), strict=True)
@@ -69,13 +69,12 @@ class Lines:
         ``cycles`` of an instruction with steps reach from the first step's start to the last one's end; ``bytes`` are
         those of global memory.
         """
-        written = (schedule.trace.rows["parent"][bars.rows] < 0) & (bars.kind <= 1)
-        numbers = np.flatnonzero(written)
-        if not len(numbers):
+        rows = np.flatnonzero((schedule.trace.rows["parent"] < 0) & (bars.kind >= 0) & (bars.kind <= SPAN))
+        if not len(rows):
             return []
-        keys = np.stack([bars.name[numbers], bars.place[numbers], schedule.track[bars.rows[numbers]]])
+        keys = np.stack([bars.name[rows], bars.place[rows], schedule.track[rows]])
         found, first, member = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-        member, rows = member.ravel(), bars.rows[numbers]
+        member = member.ravel()
         length = schedule.end[rows] - schedule.start[rows]
         size = found.shape[1]
         calls = np.bincount(member, minlength=size)
@@ -90,7 +89,7 @@ class Lines:
         np.maximum.at(most, member, length)
         entries = [
             {
-                "name": bars.names[name], "line": line, "track": TRACKS[track], "bar": int(numbers[first[n]]),
+                "name": bars.names[name], "line": line, "track": TRACKS[track], "bar": int(bars.number[rows[first[n]]]),
                 "calls": int(calls[n]), "cycles": int(sums[0][n]), "most": int(most[n]), "onPath": int(sums[1][n]),
                 "idle": int(sums[2][n]), "bytes": int(moved[n]),
             }
