@@ -107,6 +107,7 @@ def _tile_types(count: int) -> Iterator[Sequence[DType]]:
     for first, second in itertools.product((f32, f16), DTYPES.values()):
         yield [first] * 2 + [second] * (count - 2)
         yield [second] + [first] * (count - 1)
+        yield [first] * (count - 1) + [second]
         yield [first, second] + [first] * (count - 2)
         yield [first] * (count // 2) + [second] * (count - count // 2)
 
