@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -161,6 +162,18 @@ def test_a_page_of_several_chips(tmp_path: Path) -> None:
     assert [(run["profile"], run["time"] is None) for run in page_of(path)["runs"]] == [
         ("a2a3", False), ("a5", False), ("cpu", True),
     ]  # fmt: skip
+
+
+def test_a_page_tells_of_results_that_differ(tmp_path: Path) -> None:
+    path, golden = tmp_path / "report.html", tmp_path / "golden.npy"
+    np.save(golden, np.zeros((4, 128), np.float32))
+    result = CliRunner().invoke(
+        run_command.command, [str(EXAMPLES / PTO[0]), *PTO[1:], "--golden", f"out={golden}", "--html", str(path)],
+        standalone_mode=False,
+    )  # fmt: skip
+    assert result.return_value == 1
+    ((outcome,),) = [run["outcomes"] for run in page_of(path)["runs"]]
+    assert not outcome["ok"] and outcome["text"].startswith("golden out: ")
 
 
 def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def command(file: Path, **options: Any) -> int:
         return _run_on_each(file, options)
     finished = finish(file, options)
     _write_sarif(finished.runs, options)
-    write_page(file, finished.runs, options)
+    write_page(file, [finished], options)
     return _exit_status(_report(finished, options), finished.runs, options)
 
 
@@ -84,6 +84,12 @@ class Finished:
     @property
     def ok(self) -> bool:
         return all(run.ok for run in self.runs) and all(c.ok for c in self.comparisons)
+
+    @property
+    def outcomes(self) -> list[tuple[str, bool]]:
+        """What is known beside the findings: sentences, and whether each is good."""
+        told = [("\n".join(comparison.lines()), comparison.ok) for comparison in self.comparisons]
+        return told + ([(f"the program's exit status is {self.status}", False)] if self.status else [])
 
     @property
     def exit_status(self) -> int:
@@ -265,6 +271,7 @@ def _run_on_each(file: Path, options: dict[str, Any]) -> int:
     names = [profiles.find(word.strip()).name for word in options["arch"].split(",") if word.strip()]
     sides, reports = [], []
     runs: list[Run] = []
+    all_finished: list[Finished] = []
     for name in dict.fromkeys(names):
         own = {**options, "arch": name, "keep_results": True}
         own["trace_files"] = [path.with_name(f"{name}-{path.name}") for path in options["trace_files"]]
@@ -279,6 +286,7 @@ def _run_on_each(file: Path, options: dict[str, Any]) -> int:
             continue
         reports += _data(finished.runs)
         runs += finished.runs
+        all_finished.append(finished)
         if not options["as_json"]:
             _report(finished, own)
         results = {
@@ -296,7 +304,7 @@ def _run_on_each(file: Path, options: dict[str, Any]) -> int:
         click.secho("== side by side", bold=True)
         side_by_side.show(_console(options), sides)
     _write_sarif(runs, options)
-    write_page(file, runs, options)
+    write_page(file, all_finished, options)
     return _exit_status(status, runs, options)
 
 

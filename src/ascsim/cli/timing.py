@@ -15,6 +15,7 @@ from ascsim.diagnostics import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ascsim.cli.run import Finished
     from ascsim.frontends.launch import Run
     from ascsim.timing import Schedule
 
@@ -44,7 +45,7 @@ def command(file: Path, **options: Any) -> int:
         raise UserError(f"there is no file {file}; give an .asc or C++ source, a .pto file, a Python file or a program")
     chips = (options["arch"] or "").split(",")
     reports: list[dict[str, Any]] = []
-    runs: list[Run] = []
+    all_finished: list[Finished] = []
     status = 0
     for chip in chips:
         finished = finish(file, {**options, **_OF_RUN, "arch": chip.strip() or None, "is_timed": True})
@@ -52,9 +53,9 @@ def command(file: Path, **options: Any) -> int:
             finished.runs[-1].trace.save(options["trace_dir"])
         timed = [run for run in finished.runs if run.profile.is_chip or len(finished.runs) == 1]
         reports += [_timed(run, number, options) for number, run in enumerate(timed, start=len(reports))]
-        runs += finished.runs
+        all_finished.append(finished)
         status = status or finished.exit_status
-    write_page(file, runs, options)
+    write_page(file, all_finished, options)
     if options["as_json"]:
         click.echo(json.dumps({"ok": not status, "status": status, "runs": reports}))
     elif len(chips) > 1:
@@ -115,8 +116,8 @@ def pictures(console: Console, run: Run, schedule: Schedule, number: int, option
             raise UserError(f"cannot write {path}: {problem.strerror or problem}") from None
 
 
-def write_page(file: Path, runs: Sequence[Run], options: dict[str, Any]) -> None:
-    """The report page of some runs, if the options ask for it. What-if is not part of it: the page tells what was run.
+def write_page(file: Path, finished: Sequence[Finished], options: dict[str, Any]) -> None:
+    """The report page of what was run, if the options ask for it. What-if is not part of it: the page tells what was run.
 
     Raises:
         UserError: it cannot be written.
@@ -128,7 +129,7 @@ def write_page(file: Path, runs: Sequence[Run], options: dict[str, Any]) -> None
     from ascsim.report import page
 
     with shown(not options["as_json"]), stage("writing the page"):
-        page.write(options["page"], [run.shown() for run in runs], file.name)
+        page.write(options["page"], [run.shown(one.outcomes) for one in finished for run in one.runs], file.name)
 
 
 def _console(options: dict[str, Any]) -> Console:

@@ -77,13 +77,15 @@ class Run:
 
         return report(self.kernel, self.profile, self.trace, self.sites, infinite)
 
-    def shown(self) -> Shown:
-        """The run as the report page takes it."""
+    def shown(self, outcomes: Collection[tuple[str, bool]] = ()) -> Shown:
+        """The run as the report page takes it; ``outcomes`` are what else is known of it (see there)."""
         from ascsim.report.page import Shown
         from ascsim.timing import schedule
 
         plan = schedule(self.trace, self.profile) if self.profile.is_chip else None
-        return Shown(self.kernel, self.profile, self.trace, self.diagnostics, self.sync, self.sites, plan)
+        return Shown(
+            self.kernel, self.profile, self.trace, self.diagnostics, self.sync, self.sites, plan, tuple(outcomes)
+        )  # fmt: skip
 
     def save_page(self, path: str | Path) -> None:
         """Write the report page: findings, timeline, memory, source and instructions in one HTML file for a browser.

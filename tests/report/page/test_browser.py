@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,19 @@ def test_overlaps_can_be_looked_at(tmp_path: Path) -> None:
     )
     assert console == []
     assert found == ["1 overlap while live", True, 2]
+
+
+@pytest.mark.parametrize("is_good", [True, False])
+def test_a_failed_result_is_no_green_verdict(tmp_path: Path, is_good: bool) -> None:
+    run = dataclasses.replace(shown(Builder()), outcomes=(("golden out: of 4", is_good),))
+    found, _ = ask(
+        tmp_path,
+        page.html([run], "kernel.cpp"),
+        """const box = document.querySelector("#verdict");
+        return [box.className, box.querySelector("strong").textContent, box.querySelector(".outcome").textContent];""",
+    )
+    good, bad = (
+        ["good", "No findings", "✓ golden out: of 4"],
+        ["error", "No findings, but it failed", "✗ golden out: of 4"],
+    )
+    assert found == (good if is_good else bad)

@@ -30,7 +30,11 @@ SCRIPTS = ("data.js", "timeline.js", "memory.js", "panes.js", "main.js")
 
 @dataclass(frozen=True)
 class Shown:
-    """A run to show. ``schedule`` is None where the profile is no chip: then there are no times and no memory."""
+    """A run to show. ``schedule`` is None where the profile is no chip: then there are no times and no memory.
+
+    ``outcomes`` are what else is known of it, each a sentence and whether it is good: results beside a golden file, the
+    program's exit status.
+    """
 
     kernel: str
     profile: Profile
@@ -39,6 +43,7 @@ class Shown:
     sync: str
     sites: Sites
     schedule: Schedule | None
+    outcomes: tuple[tuple[str, bool], ...] = ()
 
 
 def write(path: Path, runs: Sequence[Shown], title: str) -> None:
@@ -95,6 +100,7 @@ def data_of(run: Shown) -> dict[str, Any]:
         "instructions": instructions(run.trace),
         "counts": counts(run.diagnostics),
         "findings": findings,
+        "outcomes": [{"text": text, "ok": ok} for text, ok in run.outcomes],
         "time": None,
     }
     if run.schedule is not None and bars is not None:

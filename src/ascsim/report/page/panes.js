@@ -34,7 +34,8 @@ class Panes {
 
   verdict() {
     const { run } = this, box = one("#verdict"), counts = run.counts;
-    const worst = ["error", "warning", "note"].find(name => counts[name]) ?? "good";
+    const failed = run.outcomes.filter(outcome => !outcome.ok).length;
+    const worst = failed ? "error" : (["error", "warning", "note"].find(name => counts[name]) ?? "good");
     const words = ["error", "warning", "note"].filter(name => counts[name]).map(name => plural(counts[name], name));
     const facts = [
       ["chip", run.chip], ["launched", `${plural(run.launches, "launch").replace("launchs", "launches")}, ${plural(run.blocks, "block")}`],
@@ -47,8 +48,9 @@ class Panes {
     }
     box.className = worst;
     box.replaceChildren(
-      make("strong", {}, words.length ? words.join(", ") : "No findings"),
+      make("strong", {}, (words.length ? words.join(", ") : "No findings") + (failed && !counts.error ? ", but it failed" : "")),
       make("span", {}, `${run.kernel} on ${run.chip}`),
+      ...run.outcomes.map(({ text, ok }) => make(`pre.outcome.${ok ? "fine" : "failed"}`, {}, `${ok ? "✓" : "✗"} ${text}`)),
       make("div.facts", {}, ...facts.map(([name, value]) => make("span", {}, make("span.dim", {}, `${name} `), make("b", {}, value)))),
     );
   }
