@@ -14,6 +14,7 @@ from ascsim.checks import (
     barriers,
     bounds,
     cores,
+    data_cache,
     initialisation,
     locks,
     notes,
@@ -33,7 +34,7 @@ from ascsim.profiles import Profile
 Check = Callable[[Context], Iterator[Found]]
 CHECKS: tuple[Check, ...] = (
     notes.check, bounds.check, sync.check, locks.check, signals.check, races.check, unaligned.check, barriers.check,
-    cores.check, initialisation.check, overlaps.check,
+    cores.check, data_cache.check, initialisation.check, overlaps.check,
 )  # fmt: skip
 
 

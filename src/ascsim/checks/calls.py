@@ -21,6 +21,7 @@ class Calls:
     pipe_template: str = "PIPE_{name}"
     event_template: str = "EVENT_ID{number}"
     memory_barrier_template: str = "asc_mem_bar({mode})"
+    drop_line: str = "dcci(address, cache_line_t::SINGLE_CACHE_LINE)"
 
     def pipe(self, pipe: int) -> str:
         """A pipe's name."""
@@ -57,7 +58,7 @@ DIALECTS = {
     "c_api": Calls(
         "asc_sync_notify({source}, {target}, {event})",
         "asc_sync_wait({source}, {target}, {event})",
-        "asc_sync_pipe({pipe})",
+        "asc_sync_pipe({pipe})", drop_line="asc_dcci_single(address)",
     ),
     "ptoas": Calls(
         "pto.set_flag[<{source}>, <{target}>, <{event}>]",

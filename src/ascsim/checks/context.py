@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ascsim.checks.lines import Lines, follow
 from ascsim.checks.order import KINDS, Order, order_of
 from ascsim.checks.sweep import Suspects, look_over
 from ascsim.diagnostics import Place, Severity, Site
@@ -192,10 +193,21 @@ class Context:
     @cached_property
     def order(self) -> Order:
         """The order between cores that signal each other."""
-        if not len(self._marks(Kind.AWAIT)):
+        if not len(self._marks(Kind.AWAIT)) and not self.lines.coherent:
             return Order()
-        rows = self._marks(*KINDS)
-        return order_of(self.trace, self.visit, self.flags, self.positions(rows), rows, self.ordered)
+        rows_of, lines = self.trace.rows_of, self.lines
+        seen = [(int(rows_of(read)), int(rows_of(write))) for read, write in lines.seen]
+        coherent = rows_of(np.array(sorted(lines.coherent), np.int64))
+        shared = set(self.visit.launch[self.cores_of(coherent)].tolist())
+        rows = np.union1d(self._marks(*KINDS), np.array(seen, np.int64).ravel())
+        return order_of(
+            self.trace, self.visit, self.flags, self.positions(rows), rows, self.ordered, seen, shared
+        )  # fmt: skip
+
+    @cached_property
+    def lines(self) -> Lines:
+        """What is known of the scalar units' data caches."""
+        return follow(self.trace, self.visit, self.cores_of, self.suspects.gm)
 
     @cached_property
     def signals(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Races between the cores of one launch: bytes of GM that two of them touch, one writing. Nothing orders cores."""
+"""Races between the cores of one launch: bytes of GM that two of them touch, one writing. Only signals order cores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ascsim.checks.context import PLAIN_BURSTS, Context, Found
 from ascsim.checks.naming import Tiles, bytes_text
 from ascsim.checks.spans import all_bursts, clusters, common, extent, touched
 from ascsim.diagnostics import CATALOGUE, Severity
-from ascsim.machine.trace import Mode
+from ascsim.machine.trace import ATOMIC, CACHED, Mode
 from ascsim.machine.words import Space
 
 CATALOGUE.add(
@@ -56,16 +56,20 @@ def check(context: Context) -> Iterator[Found]:
     apart, together = np.flatnonzero(~signalled), np.flatnonzero(signalled)
     columns = (low, high, writes[owner], core[owner], launch[owner])
     first, second = _conflicts(context, *(column[apart] for column in columns))
-    pairs = [(apart[first], apart[second]), _unordered(context, rows[owner], *columns[:-1], together)]
+    coherent = np.isin(numbers, list(context.lines.coherent))[owner]
+    pairs = [(apart[first], apart[second]), _unordered(context, rows[owner], *columns[:-1], coherent, together)]
     first, second = (np.concatenate(side) for side in zip(*pairs, strict=True))
     yield from _findings(context, numbers[owner[first]], numbers[owner[second]])
 
 
 def _unordered(
     context: Context, rows: np.ndarray, low: np.ndarray, high: np.ndarray, writes: np.ndarray, core: np.ndarray,
-    bursts: np.ndarray,
+    coherent: np.ndarray, bursts: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Pairs of ``bursts``, sorted by first byte, of two cores that share a byte, one writing, in no order."""
+    """Pairs of ``bursts``, sorted by first byte, of two cores that share a byte, one writing, in no order.
+
+    ``coherent`` are those of scalar units that mean to share the bytes: they need no order among themselves.
+    """
     order, positions, pipes = context.order, context.positions(rows), context.trace.rows["pipe"][rows]
     found: dict[tuple[int, int], tuple[int, int]] = {}
     compared: set[tuple[int, int]] = set()
@@ -79,7 +83,7 @@ def _unordered(
         ]
         for j in open_bursts:
             pair = int(rows[j]), int(rows[i])
-            if core[j] == core[i] or not (writes[j] or writes[i]) or pair in compared:
+            if core[j] == core[i] or not (writes[j] or writes[i]) or pair in compared or (coherent[i] and coherent[j]):
                 continue
             budget -= 1
             if budget < 0:
@@ -185,9 +189,11 @@ def _found(context: Context, tiles: Tiles, later: int, earlier: int, count: int)
     steps = [text for text in map(context.step, rows) if text]
     signalled = int(context.visit.launch[context.cores_of(rows[0])]) in context.order.launches
     why, mend = _OF_SIGNALS if signalled else _OF_BLOCKS
+    flags = context.trace.rows["flags"][list(rows)]
     return Found(
         "R101", Severity.ERROR,
         f"Potential {kind} hazard detected at GM{f' in {kernel}' if kernel else ''}, "
         f"between cores {cores[1]} and {cores[0]}",
         rows, whats, (f"both touch {bytes_text(Space.GM, shared)}", why, *steps), mend, count, key=kind,
+        yields=bool((flags & (CACHED | ATOMIC)).all()),
     )  # fmt: skip

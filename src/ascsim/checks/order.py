@@ -9,6 +9,7 @@ what the loop over one core goes on with.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,35 +50,44 @@ class Order:
 
 
 def order_of(
-    trace: Trace, visit: Visit, flags: Flags, positions: np.ndarray, rows: np.ndarray, ordered: np.ndarray
-) -> Order:
-    """Follow all synchronisation of the launches that have signals.
+    trace: Trace, visit: Visit, flags: Flags, positions: np.ndarray, rows: np.ndarray, ordered: np.ndarray,
+    seen: Sequence[tuple[int, int]] = (), shared: Collection[int] = (),
+) -> Order:  # fmt: skip
+    """Follow all synchronisation of the launches that have signals, or whose scalar units share memory on purpose.
 
     Args:
         trace, visit, flags: the trace, its cores in order, its flag operations.
         positions: of ``rows`` in the visit.
-        rows: the rows of flags, barriers, locks and signals, in the order in which they were carried out.
+        rows: the rows of flags, barriers, locks and signals, and those of ``seen``, in the order in which they were
+            carried out.
         ordered: for each pipe, whether it keeps its own instructions in order.
+        seen: rows (read, write): one core's scalar unit read what another one's wrote, as a signal.
+        shared: the launches with memory that scalar units share.
     """
     kinds = trace.kind[rows]
     cores = np.searchsorted(visit.starts, positions, side="right") - 1
     waits = np.flatnonzero(kinds == Kind.AWAIT)
-    if not len(waits):
+    if not len(waits) and not shared:
         return Order()
-    launches = frozenset(visit.launch[cores[waits]].tolist())
+    launches = frozenset([*visit.launch[cores[waits]].tolist(), *shared])
+    sources: dict[int, list[int]] = {}
+    for reader, writer in seen:
+        sources.setdefault(reader, []).append(writer)
     number_of = dict(zip(flags.row.tolist(), range(len(flags.row)), strict=True))
     order = Order(np.zeros((len(waits), N_PIPES), np.int64), launches)
     turn = {int(row): n for n, row in enumerate(rows[waits][np.argsort(positions[waits])].tolist())}
     for launch in launches:
         here = np.flatnonzero(visit.launch[cores] == launch)
         members = np.flatnonzero(visit.launch == launch)
-        _follow(trace, flags, order, number_of, turn, ordered, members, rows[here], positions[here], cores[here])
+        _follow(
+            trace, flags, order, number_of, turn, ordered, sources, members, rows[here], positions[here], cores[here]
+        )
     return order
 
 
 def _follow(
     trace: Trace, flags: Flags, order: Order, number_of: dict[int, int], turn: dict[int, int], ordered: np.ndarray,
-    members: np.ndarray, rows: np.ndarray, positions: np.ndarray, cores: np.ndarray,
+    sources: dict[int, list[int]], members: np.ndarray, rows: np.ndarray, positions: np.ndarray, cores: np.ndarray,
 ) -> None:  # fmt: skip
     """One launch. A clock is a vector: for each core and pipe, up to which position all it did is complete."""
     first = int(members[0])
@@ -86,6 +96,8 @@ def _follow(
     carried: dict[int, np.ndarray] = {}
     released: dict[tuple[int, int, int], np.ndarray] = {}
     tokens: dict[int, np.ndarray] = {}
+    written: dict[int, np.ndarray] = {}
+    signals = {writer for writers in sources.values() for writer in writers}
     order._first_core.update({int(core): first for core in members})
 
     def learn(core: int, pipe: int, position: int, what: np.ndarray) -> None:
@@ -111,6 +123,12 @@ def _follow(
         kind, pipe, pipe2, arg = (int(record[name]) for name in ("kind", "pipe", "pipe2", "arg"))
         own = (core - first) * N_PIPES
         at = own + pipe
+        for writer in sources.get(row, ()):
+            if writer in written:
+                learn(core, pipe, position, written[writer])
+        if row in signals:
+            written[row] = clock[at].copy()
+            written[row][at] = position + 1
         if kind in (Kind.SET_FLAG, Kind.UNLOCK, Kind.ARRIVE):
             done = clock[at].copy()
             done[at] = position

@@ -37,11 +37,18 @@ CATALOGUE.add(
     "Wait in between.\n\n"
     "Example: a producer that signals after each of 16 parts, while its consumer waits only after the last.",
 )  # fmt: skip
+CATALOGUE.add(
+    "S204", Severity.ERROR, "A core polls in vain",
+    "A core reads the same place of global memory in a loop, to wait until another core writes it, and no other core is left "
+    "that could: all have ended or wait themselves. On a chip the kernel hangs.\n\n"
+    "Look for a core that leaves the kernel before it writes, and for two cores that each wait for the other.",
+)  # fmt: skip
 _NAMED = 8
 
 
 def check(context: Context) -> Iterator[Found]:
     """Findings of signals between cores."""
+    yield from _polling(context)
     rows, signals = context.trace.rows, context.signals
     if not len(signals):
         return
@@ -54,6 +61,17 @@ def check(context: Context) -> Iterator[Found]:
                         "Wait for the flag on that core, as often as it is signalled.")  # fmt: skip
     yield from _counted(context, arrivals, "signal_overflow", "S203", "is more than its counter holds (15)",
                         "Wait for the flag on that core before it is signalled again.")  # fmt: skip
+
+
+def _polling(context: Context) -> Iterator[Found]:
+    """Cores that looked at global memory again and again when no other core was left to write it."""
+    for note in context.trace.noted("polling"):
+        last = np.flatnonzero((context.trace.rows["core"] == note["core"]) & (context.trace.kind != Kind.LAUNCH_END))
+        yield Found(
+            "S204", Severity.ERROR, f"core {note['core']} waits for global memory that no core will write",
+            (int(last[-1]),), ("the last that it did",), ("all other cores have ended, or wait themselves",),
+            "Let a core write what the loop waits for, and look at the order in which the cores get there.",
+        )  # fmt: skip
 
 
 def _core(context: Context, row: int) -> int:

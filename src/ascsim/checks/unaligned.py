@@ -44,6 +44,7 @@ def check(context: Context) -> Iterator[Found]:
     """Findings of unaligned registers."""
     trace = context.trace
     numbers = np.flatnonzero(trace.accesses["space"] == Space.STATE)
+    numbers = numbers[trace.kind[trace.rows_of(numbers)] == Kind.INSTRUCTION]
     if not len(numbers):
         return
     rows = trace.rows_of(numbers)

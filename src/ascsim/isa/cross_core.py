@@ -199,7 +199,7 @@ def _awaited(profile: Profile, flag: int) -> Step:
 @plain_instruction(
     "syncall", cpp="SYNCALL", aliases=("ascsim_syncall",), asm=(), profiles=CHIPS, core="any", expand=_meet,
     operands=(Choice("cores", SyncCoreType, optional=True, default=0, doc="which cores meet"),),
-    notes=("The form with a counter in global memory (SyncAllMode::Soft) is not implemented.",),
+    notes=("C++ has a form with a counter in global memory too (SyncAllMode::Soft), which must be 0 at first.",),
     sources=("pto-isa docs/isa/SYNCALL", "pto-isa include/pto/npu/{a2a3,a5}/SyncAll.hpp"),
 )  # fmt: skip
 def syncall(core: Core, call: SimpleNamespace) -> None:

@@ -1027,7 +1027,8 @@ class PlainInstruction(Definition):
     type it returns; ``references`` are variables, (name, type), that C++ passes to receive the result instead, 32 bits
     each. Where that row is all that an accepted call leaves (``row_only``), C++ kernels write it again for a
     call with the same operands, and ask the machine for the first one only. ``signal(core, call)``, where given, is what
-    happens between cores before the row is written; it returns the row's ``arg``.
+    happens between cores before the row is written; it returns the row's ``arg``. ``touched(core, call)`` are the bytes
+    that the row tells of, where it does.
     """
 
     level = "sync"
@@ -1037,6 +1038,7 @@ class PlainInstruction(Definition):
         row: Callable[[Core, SimpleNamespace], tuple[int, int, int, int]] | None = None, row_only: bool = False,
         signal: Callable[[Core, SimpleNamespace], int] | None = None, result: str = "void",
         references: Sequence[tuple[str, DType]] = (),
+        touched: Callable[[Core, SimpleNamespace], list[Touch]] | None = None,
         level: str = "sync", expand: Callable[..., Iterator[Group] | None] | None = None, **record: Any,
     ) -> None:  # fmt: skip
         super().__init__(name, **record)
@@ -1047,6 +1049,7 @@ class PlainInstruction(Definition):
         self.is_static = signal is None
         self.result = result
         self.references = tuple(references)
+        self.touched = touched
         self.expand = expand
         self.level = level  # type: ignore[misc]
 
@@ -1057,6 +1060,10 @@ class PlainInstruction(Definition):
         call = self.call(args)
         call.side = core.side
         return self.expand(call, core.profile)
+
+    def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
+        """See :class:`Definition`."""
+        return self.touched(core, self.call(args)) if self.touched else []
 
     def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
         """See :class:`Definition`."""

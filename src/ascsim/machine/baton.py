@@ -73,21 +73,22 @@ class Baton:
         if not ready():
             self._pause(core, _Waiting(ready))
 
-    def give_way(self, core: int) -> None:
+    def give_way(self, core: int) -> bool:
         """Let the others go on as far as they can: for a core that looks at memory again and again until another has
-        written it.
+        written it. Returns whether there was another.
 
         Raises:
             Halted: the launch ends instead.
         """
         self._turns += 1
-        self._pause(core, _Waiting(lambda: True, self._turns))
+        return self._pause(core, _Waiting(lambda: True, self._turns))
 
     def halt(self) -> None:
         """End the launch: cores that wait are halted, those that have not begun never do."""
         self.halted = True
 
-    def _pause(self, core: int, why: _Waiting) -> None:
+    def _pause(self, core: int, why: _Waiting) -> bool:
+        """Let others run until it is this core's turn again; returns whether one did."""
         self._waiting[core] = why
         other = self._runnable()
         if other != core:
@@ -97,6 +98,7 @@ class Baton:
         del self._waiting[core]
         if self.halted:
             raise Halted
+        return other != core
 
     def _runnable(self) -> int | None:
         """The core that goes on: the first whose wait is over or the next to begin, else who gave way longest ago.

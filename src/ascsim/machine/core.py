@@ -37,6 +37,8 @@ _MOST_ACCESSES = 255 * ACCESS.itemsize
 """Bytes of the accesses that one row of the trace can have."""
 GUARD = 65536
 """Bytes beyond a local memory's capacity that an overrun may touch without ending the run."""
+MOST_ALONE = 1000
+"""So often a core may look at memory again while no other core is left that could write it."""
 NEVER = (1 << 31) - 1
 """A row after all others."""
 
@@ -290,6 +292,8 @@ class Machine:
         self._places = {core.number: place for place, core in enumerate(cores)}
         self.subblocks = max((core.subblock + 1 for core in cores), default=1)
         self.signals = Signals(cores)
+        self._polled: dict[int, int] = {}
+        self._alone = 0
         self._baton = Baton([partial(run, core) for core in cores], leave, enter, self._stuck)
         self._baton.run()
         if not self._baton.halted:
@@ -320,7 +324,24 @@ class Machine:
         Raises:
             Halted: the launch has ended.
         """
-        self._baton.give_way(self._places[core.index])
+        if self._baton.give_way(self._places[core.index]):
+            self._alone = 0
+            return
+        self._alone += 1
+        if self._alone > MOST_ALONE:
+            self.sink.note("polling", {"core": core.index})
+            self._baton.halt()
+            raise Halted
+
+    def poll(self, core: Core, place: int) -> None:
+        """A core looks at a place in memory anew; the second time in a row others go on first.
+
+        Raises:
+            Halted: the launch has ended.
+        """
+        if self._polled.get(core.index) == place:
+            self.give_way(core)
+        self._polled[core.index] = place
 
     # Interned notes
 

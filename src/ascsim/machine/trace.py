@@ -49,6 +49,8 @@ class Kind(IntEnum):
     UNLOCK = 10
     ARRIVE = 11
     AWAIT = 12
+    CACHE = 13
+    """The scalar unit drops lines of its data cache: its access to core state has their bytes in GM; none for all."""
 
 
 DATA_BARRIER = 1
@@ -104,6 +106,13 @@ STREAM_OF_LOADS = 1 << 31
 """Set in the number of an unaligned register that is one for loads."""
 SITE_PC = 1
 """Row flag: ``site`` is a program counter in a loaded module, not an index."""
+
+CACHED = 2
+"""Row flag: the scalar unit's accesses, of which those to GM go through its data cache."""
+ATOMIC = 4
+"""Row flag: the scalar unit's atomic accesses, which go past its data cache."""
+CACHE_LINE = 64
+"""Bytes of a line of the data cache."""
 
 pack_row = struct.Struct("<HBBHBBiIQIHBB").pack
 pack_access = struct.Struct("<BBBBIqIIII").pack

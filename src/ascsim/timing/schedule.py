@@ -142,6 +142,7 @@ def schedule(
     barrier = kind == Kind.BARRIER
     busy[barrier] = table.barrier * np.maximum(trace.rows["arg"][barrier].astype(np.int64), 1)
     seen = np.where(is_span | (kind == Kind.LAUNCH_BEGIN) | (kind == Kind.LAUNCH_END), pipes.OTHER, kind)
+    seen[kind == Kind.CACHE] = pipes.OTHER
     seen[kind == Kind.UNLOCK] = pipes.SET_FLAG
     seen[kind == Kind.LOCK] = pipes.WAIT_FLAG
     seen[(kind == Kind.LOCK) & (trace.rows["pipe2"] == 1)] = pipes.OTHER  # it holds nothing back

@@ -329,6 +329,10 @@ def _plain_functions(definition: d.PlainInstruction, name: str) -> Iterator[str]
             elif operand.sort.value == "counts":
                 parameters.append(f"uint16_t* {operand.name}")
                 counts = operand.name
+            elif operand.sort.value == "address":
+                parameters.append(f"const volatile void* {operand.name}")
+                space = f"::ascsim::Space::{operand.space.name}"
+                setters[operand.name] = f"::ascsim::set_pointer({{o}}, {space}, {operand.name})"
             else:
                 parameters.append(f"{_c_type(operand.dtype)} {operand.name}")
                 setters[operand.name] = f"::ascsim::set_scalar({{o}}, {operand.name})"

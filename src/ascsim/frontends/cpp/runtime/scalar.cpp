@@ -21,7 +21,7 @@ namespace {
 constexpr uint8_t READ = 1, WRITE = 2;           // Mode of machine/trace.py
 constexpr uint8_t PIPE_S = 0, PIPE_V = 1;        // Pipe of machine/words.py
 constexpr uint8_t UB = 1, GM = 0, LAST_SPACE = 7;
-constexpr uint16_t SITE_PC = 1;
+constexpr uint16_t SITE_PC = 1, CACHED = 2, ATOMIC = 4;  // row flags of machine/trace.py
 constexpr unsigned MOST_RUNS = 16;
 constexpr uint32_t POLLS = 64;  // so many reads of one place in global memory, with nothing in between, are waiting
 
@@ -65,6 +65,7 @@ struct Run {
 Run runs[MOST_RUNS];
 unsigned n_runs = 0;
 uint64_t rows_then = 0;
+uint16_t core_then = 0;
 
 template <class Record>
 Record& record(uint8_t* table, uint64_t number)
@@ -106,14 +107,15 @@ uint64_t append_access(uint8_t space, uint8_t mode, int64_t offset, uint64_t siz
     return number;
 }
 
-uint64_t append_row(uint8_t accesses, uint64_t site)
+uint64_t append_row(uint8_t accesses, uint64_t site, uint16_t flags)
 {
     const uint64_t number = *ascsim_trace.n_rows;
     const uint8_t pipe = ascsim_core.in_vector_function ? PIPE_V : PIPE_S;
     record<Row>(ascsim_trace.rows, number) = {
-        ascsim_core.core, pipe, 0, ascsim_scalar_mnemonic, accesses, 0, -1, 0, site, 1, SITE_PC, 0, 0};
+        ascsim_core.core, pipe, 0, ascsim_scalar_mnemonic, accesses, 0, -1, 0, site, 1, flags, 0, 0};
     __atomic_store_n(ascsim_trace.n_rows, number + 1, __ATOMIC_RELEASE);
     rows_then = number + 1;
+    core_then = ascsim_core.core;
     return number;
 }
 
@@ -160,7 +162,7 @@ __attribute__((noinline)) void note(uint64_t address, uint64_t size, uint8_t mod
     if (ascsim_core.side == 0 || size == 0 || !find_space(address, space, offset)) {
         return;
     }
-    if (*ascsim_trace.n_rows != rows_then) {
+    if (*ascsim_trace.n_rows != rows_then || ascsim_core.core != core_then) {
         n_runs = 0;
     }
     make_room();
@@ -170,20 +172,20 @@ __attribute__((noinline)) void note(uint64_t address, uint64_t size, uint8_t mod
         }
         if (!grow(*run, address)) {
             n_runs = 0;
-        } else if (run->same >= POLLS && space == GM && mode == READ) {
-            run->same = 0;
-            if (ascsim_host.give_way() != 0) {
-                ascsim::end_block();  // the compiler takes these functions for ones that never throw
-            }
-        }
-        if (n_runs != 0) {
+        } else if (run->same < POLLS || space != GM || mode != READ) {
             return;
+        } else if (ascsim_host.give_way() == 0) {
+            n_runs = 0;  // what it reads now may be new: a row of its own, behind those of other cores
+            make_room();
+        } else {
+            ascsim::end_block();  // the compiler takes these functions for ones that never throw
         }
+        break;
     }
     if (n_runs == MOST_RUNS) {
         n_runs = 0;
     }
-    const uint64_t access = append_access(space, mode, offset, size), row = append_row(1, site);
+    const uint64_t access = append_access(space, mode, offset, size), row = append_row(1, site, SITE_PC | CACHED);
     runs[n_runs++] = {site, address, address, address + size, row, access, 0, static_cast<uint32_t>(size), 1, 0, 0, mode};
 }
 
@@ -196,19 +198,26 @@ inline void touch(const volatile void* pointer, uint64_t size, uint8_t mode, uin
     }
 }
 
-// A row of its own, which reads and writes.
+// A row of its own, which reads and writes. Twice in a row at one place in global memory it is taken to wait for others.
 void exchange(const volatile void* pointer, uint64_t size, uint64_t site)
 {
+    static uint64_t address_then = 0, row_then = 0;
     const auto address = reinterpret_cast<uint64_t>(pointer);
     uint8_t space = 0;
     int64_t offset = 0;
-    if (ascsim_core.side != 0 && find_space(address, space, offset)) {
-        make_room();
-        append_access(space, READ, offset, size);
-        append_access(space, WRITE, offset, size);
-        append_row(2, site);
-        n_runs = 0;
+    if (ascsim_core.side == 0 || !find_space(address, space, offset)) {
+        return;
     }
+    const bool again = address == address_then && *ascsim_trace.n_rows == row_then && ascsim_core.core == core_then;
+    if (again && space == GM && ascsim_host.give_way() != 0) {
+        ascsim::end_block();
+    }
+    make_room();
+    append_access(space, READ, offset, size);
+    append_access(space, WRITE, offset, size);
+    row_then = append_row(2, site, SITE_PC | ATOMIC) + 1;
+    address_then = address;
+    n_runs = 0;
 }
 
 }  // namespace
@@ -270,6 +279,12 @@ FUNCTIONS_OF_SIZE(2)
 FUNCTIONS_OF_SIZE(4)
 FUNCTIONS_OF_SIZE(8)
 FUNCTIONS_OF_SIZE(16)
+
+int32_t ascsim_atomic_add(void* number, int32_t value)
+{
+    exchange(number, sizeof value, RETURN_ADDRESS);
+    return __atomic_fetch_add(static_cast<int32_t*>(number), value, __ATOMIC_SEQ_CST);
+}
 
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_atomic_signal_fence(int) {}

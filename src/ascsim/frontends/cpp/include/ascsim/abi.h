@@ -73,6 +73,10 @@ typedef struct AscsimCore {
 } AscsimCore;
 extern AscsimCore ascsim_core;
 
+// Add to a 32-bit number in global memory, past the data cache; returns what it was. A core that does so twice in a row
+// waits for others: they go on first.
+int32_t ascsim_atomic_add(void* number, int32_t value);
+
 // Local arrays: `__ubuf__ T x[N];`. `declaration` is an address that no other declaration has: the same one gets the same
 // address again in a launch. Addresses start at 0 in each space. Throws ascsim::Stop when the space is full.
 void* ascsim_local_array(uint8_t space, uint64_t bytes, uint64_t alignment, uint8_t dtype, const char* name,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ascsim/builtins.hpp"
+#include "ascsim/cache.hpp"
 #include "ascsim/machine.hpp"
 #include "ascsim/prelude.hpp"
 #include "ascsim/runtime.hpp"

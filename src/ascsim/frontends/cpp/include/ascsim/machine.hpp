@@ -1037,11 +1037,6 @@ union asc_ndim_pad_count_config {
 
 enum mem_dsb_t { DSB_ALL = 0, DSB_DDR = 1, DSB_UB = 2, DSB_SEQ = 3 };
 enum cache_line_t { SINGLE_CACHE_LINE = 0, ENTIRE_DATA_CACHE = 1 };
-// Writes the scalar unit's data cache back. Here the scalar unit has none: what it writes is in memory at once.
-template <class... How>
-ASCSIM_INLINE void dcci(const volatile void*, cache_line_t, How...)
-{
-}
 enum dcci_dst_t { CACHELINE_ALL = 0, CACHELINE_UB = 1, CACHELINE_OUT = 2, CACHELINE_ATOMIC = 3 };
 
 // A vector function called by the scope's own word: __VEC_SCOPE__ { ... }

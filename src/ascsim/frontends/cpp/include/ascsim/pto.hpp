@@ -8,6 +8,7 @@
 #include "ascsim/machine.hpp"
 #include "ascsim/prelude.hpp"
 #include "ascsim/builtins.hpp"
+#include "ascsim/cache.hpp"
 #include "ascsim/pto_ops.hpp"
 #include "ascsim/runtime.hpp"
 #include "ascsim/types.hpp"
@@ -835,11 +836,38 @@ ASCSIM_INLINE void SYNCALL()
     ascsim_syncall(static_cast<int>(CoreType));
 }
 
-template <SyncAllMode Mode, SyncCoreType CoreType = SyncCoreType::AIVOnly, typename Workspace>
-ASCSIM_INLINE void SYNCALL(Workspace&, int32_t = 0)
+namespace detail {
+
+// A barrier over so many cores, by a counter in global memory: each adds one, and waits until all of its round have.
+ASCSIM_INLINE void meet_by_counter([[maybe_unused]] void* counter, [[maybe_unused]] int32_t cores)
 {
-    static_assert(Mode == SyncAllMode::Hard, "ascsim L012 SYNCALL: SyncAllMode::Soft is not implemented");
-    SYNCALL<CoreType>();
+#if ASCSIM_SIDE
+    const int32_t before = ascsim_atomic_add(counter, 1);
+    const int32_t target = (before / cores + 1) * cores;
+    while (ascsim_atomic_add(counter, 0) < target) {
+    }
+#endif
+}
+
+}  // namespace detail
+
+template <SyncAllMode Mode, SyncCoreType CoreType = SyncCoreType::AIVOnly, typename Workspace>
+ASCSIM_INLINE void SYNCALL([[maybe_unused]] Workspace& workspace, [[maybe_unused]] int32_t cores = 0)
+{
+    if constexpr (Mode == SyncAllMode::Hard) {
+        SYNCALL<CoreType>();
+    } else {
+#ifndef __PTO_AUTO__
+        constexpr bool takes_part = CoreType == SyncCoreType::Mix || (CoreType == SyncCoreType::AIVOnly) == (ASCSIM_SIDE == 1);
+        pipe_barrier(PIPE_ALL);
+        if constexpr (takes_part) {
+            const int64_t of_block = CoreType == SyncCoreType::Mix ? 1 + static_cast<int64_t>(ascsim_core.subblocks) : 1;
+            const int64_t all = get_block_num() * of_block;
+            detail::meet_by_counter(static_cast<void*>(workspace.data()), cores != 0 ? cores : static_cast<int32_t>(all));
+        }
+        pipe_barrier(PIPE_ALL);
+#endif
+    }
 }
 #endif
 
