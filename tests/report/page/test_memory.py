@@ -98,6 +98,14 @@ def test_views_and_memory_used_again_do_not_overlap() -> None:
     assert memory(builder)["overlaps"] == []
 
 
+def test_only_tiles_overlap() -> None:
+    builder = Builder()
+    one = builder.tile("one", 0, 1, 64)
+    other = {"start": 128, "length": 256}
+    kernel(("w", [], [one]), ("w", [], [other]), ("r", [one, other], [4096]), tiles=builder)
+    assert memory(builder)["overlaps"] == []
+
+
 def test_what_has_no_name_lies_in_the_smallest_region_around_it() -> None:
     builder = Builder()
     whole, row = builder.tile("whole", 0, 4, 64), builder.tile("row", 256)
@@ -120,6 +128,33 @@ def test_a_buffer_is_what_is_touched_under_its_name() -> None:
     assert [(region["name"], region["low"], region["high"]) for region in regions] == [
         ("local", 0, 256), ("local", 256, 512), ("local", 4096, 4352),
     ]  # fmt: skip
+
+
+def test_what_reaches_into_a_buffer_is_more_of_it() -> None:
+    builder = Builder()
+    builder.note("object", type="buffer", name="local", dtype="u8", space=1)
+    builder.launch(1)
+    builder.op(MTE2, "copy", reads=[gm(0)], writes=[{"start": 0, "length": 1000, "object": 1}])
+    builder.op(V, "load", reads=[{"start": 768, "length": 256}])
+    builder.op(V, "load", reads=[2048])
+    builder.end(1)
+    regions = memory(builder)["regions"]
+    assert [(region["name"], region["low"], region["high"]) for region in regions] == [
+        ("local", 0, 1024), ("", 2048, 2304),
+    ]  # fmt: skip
+    assert regions[0]["text"] == "local, 1024 bytes at UB 0x0"
+
+
+def test_elements_side_by_side_are_one_region() -> None:
+    builder = Builder()
+    builder.launch(1)
+    for start in (0, 4, 8, 64):
+        builder.op(V, "element", writes=[{"start": start, "length": 4}])
+    for start in (256, 512):
+        builder.op(V, "vector", writes=[start])
+    builder.end(1)
+    found = [(region["low"], region["high"]) for region in memory(builder)["regions"]]
+    assert found == [(0, 12), (64, 68), (256, 512), (512, 768)]
 
 
 def test_cores_have_their_own_lives() -> None:

@@ -2,11 +2,13 @@
 
 A *region* is the place of a tile or a buffer. It is *live* from a write to the last read before the next write: a write
 that follows a read begins another life. Reads through a view of what was written as a larger region keep that alive.
-Regions that lie across each other (neither inside the other) and live at one time *overlap*.
+Tiles that lie across each other (neither inside the other) and live at one time *overlap*; of anything else it is not
+known where it ends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -23,17 +25,20 @@ from ascsim.timing import Schedule
 
 _OVERLAPS = 200
 """So many overlaps are listed."""
+_SMALL = 32
+"""Accesses of fewer bytes are of elements."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Bytes ``[low, high)`` of a space, and what they are."""
+    """Bytes ``[low, high)`` of a space, and what they are: a tile's place, or what was touched."""
 
     space: int
     low: int
     high: int
     name: str
     text: str
+    is_tile: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,8 @@ def regions_of(trace: Trace, numbers: np.ndarray) -> tuple[list[Region], np.ndar
     """The regions that some accesses touch, and for each access the number of its region.
 
     A tile is its place. A named buffer is what is touched under its name, pieces that do not touch apart. Accesses
-    that name nothing belong to the smallest region around them; what is left makes regions without a name.
+    that name nothing belong to the smallest region around them, or to the only buffer that they reach into; what is
+    left makes regions without a name.
     """
     accesses = trace.accesses[numbers]
     low, high = extent(accesses, trace.shapes)
@@ -110,10 +116,10 @@ def regions_of(trace: Trace, numbers: np.ndarray) -> tuple[list[Region], np.ndar
     regions: list[Region] = []
     known: dict[tuple[int, int, int], int] = {}
 
-    def add(of: int, begin: int, end: int, name: str, text: str) -> int:
-        number = known.setdefault((of, begin, end), len(regions))
+    def add(region: Region) -> int:
+        number = known.setdefault((region.space, region.low, region.high), len(regions))
         if number == len(regions):
-            regions.append(Region(of, begin, end, name, text))
+            regions.append(region)
         return number
 
     named = accesses["object"].astype(np.int64)
@@ -124,23 +130,40 @@ def regions_of(trace: Trace, numbers: np.ndarray) -> tuple[list[Region], np.ndar
         name = str(data.get("name") or "")
         if data.get("type") == "tile" and data.get("address", -1) >= 0:
             size = f"{data['rows']}x{data['cols']} {data['dtype']}"
-            region_of[mine] = add(data["space"], *tile_bytes(data), name or size, describe(data))
+            region_of[mine] = add(Region(data["space"], *tile_bytes(data), name or size, describe(data), True))
             continue
-        pieces = clusters(space[mine], low[mine], high[mine])
-        for piece in range(int(pieces.max()) + 1):
-            members = mine[pieces == piece]
-            of, begin, end = int(space[members[0]]), int(low[members].min()), int(high[members].max())
-            text = f"{name or 'a buffer'}, {end - begin} bytes at {space_name(of)} {begin:#x}"
-            region_of[members] = add(of, begin, end, name, text)
+        for members, of, begin, end in _pieces(mine, space, low, high):
+            region_of[members] = add(_buffer(name, of, begin, end))
     _fill(regions, region_of, space, low, high)
-    rest = np.flatnonzero(region_of < 0)
-    if len(rest):
-        pieces = clusters(space[rest], low[rest], high[rest])
-        for piece in range(int(pieces.max()) + 1):
-            members = rest[pieces == piece]
-            of, begin, end = int(space[members[0]]), int(low[members].min()), int(high[members].max())
-            region_of[members] = add(of, begin, end, "", f"{end - begin} bytes at {space_name(of)} {begin:#x}")
+    buffers = [n for n, region in enumerate(regions) if region.name and not region.is_tile]
+    for members, of, begin, end in _pieces(np.flatnonzero(region_of < 0), space, low, high):
+        met = [n for n in buffers if regions[n].space == of and regions[n].low < end and begin < regions[n].high]
+        if len(met) == 1:  # more of that buffer than what was touched under its name
+            one = regions[met[0]]
+            regions[met[0]] = _buffer(one.name, of, min(one.low, begin), max(one.high, end))
+        region_of[members] = met[0] if len(met) == 1 else add(_buffer("", of, begin, end))
     return regions, region_of
+
+
+def _buffer(name: str, space: int, low: int, high: int) -> Region:
+    where = f"{high - low} bytes at {space_name(space)} {low:#x}"
+    return Region(space, low, high, name, f"{name}, {where}" if name else where)
+
+
+def _pieces(
+    numbers: np.ndarray, space: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> Iterator[tuple[np.ndarray, int, int, int]]:
+    """Accesses that share bytes: their numbers, space, first byte, and one past the last.
+
+    Small ones need but lie side by side: an array that is touched element by element.
+    """
+    if not len(numbers):
+        return
+    reach = high[numbers] + (high[numbers] - low[numbers] < _SMALL)
+    pieces = clusters(space[numbers], low[numbers], reach)
+    order = np.argsort(pieces, kind="stable")
+    for part in np.split(numbers[order], np.flatnonzero(np.diff(pieces[order])) + 1):
+        yield part, int(space[part[0]]), int(low[part].min()), int(high[part].max())
 
 
 def _fill(regions: list[Region], region_of: np.ndarray, space: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
@@ -257,11 +280,13 @@ def _joined(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def overlaps_of(regions: list[Region], lives: Lives, slot: np.ndarray) -> list[dict[str, int]]:
-    """Regions that lie across each other while both are live: bytes, core, from when to when."""
+    """Tiles that lie across each other while both are live: bytes, core, from when to when."""
     found: list[dict[str, int]] = []
     places = _Places(regions)
     for a in range(len(regions)):
-        for b in places.across(a):
+        for b in places.across(a) if regions[a].is_tile else ():
+            if not regions[b].is_tile:
+                continue
             low, high = max(regions[a].low, regions[b].low), min(regions[a].high, regions[b].high)
             for n in np.flatnonzero(lives.region == a).tolist():
                 both = (lives.region == b) & (lives.core == lives.core[n])
