@@ -862,7 +862,7 @@ ASCSIM_INLINE void SYNCALL([[maybe_unused]] Workspace& workspace, [[maybe_unused
         pipe_barrier(PIPE_ALL);
         if constexpr (takes_part) {
             const int64_t of_block = CoreType == SyncCoreType::Mix ? 1 + static_cast<int64_t>(ascsim_core.subblocks) : 1;
-            const int64_t all = get_block_num() * of_block;
+            const int64_t all = static_cast<int64_t>(ascsim_core.blocks) * of_block;
             detail::meet_by_counter(static_cast<void*>(workspace.data()), cores != 0 ? cores : static_cast<int32_t>(all));
         }
         pipe_barrier(PIPE_ALL);
