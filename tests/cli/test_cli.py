@@ -38,11 +38,21 @@ def test_help_and_import_load_nothing_heavy():
         (("explain", "R0001"), 2, "there is no diagnostic code 'R0001'"),
         (("isa", "tsort33"), 2, "Near are"),
         (("check", "nowhere.asc"), 2, "there is no file"),
+        (("check", "notes.txt"), 2, "notes.txt is no source that ascsim reads"),
+        (("run", "."), 2, ". is a directory"),
+        (("run", "x.pto", "--limit", "0"), 2, "run --help` shows"),
+        (("runs", "x.pto"), 2, "No such command 'runs'"),
+        (
+            ("run", "x.pto", "--arg", "a=zeros:f32:1x8", "--sarif", "x.pto/y"),
+            2,
+            "cannot read or write x.pto/y: Not a directory",
+        ),
         (("run", "x.pto", "--arg", "src"), 2, "is not NAME=VALUE"),
         (("run", "x.pto", "--arg", "nope=iota"), 2, "has no argument 'nope'"),
     ],
 )
 def test_faults_of_the_input_are_one_paragraph(arguments, status, words, tmp_path):
+    (tmp_path / "notes.txt").write_text("TADD\n")
     (tmp_path / "x.pto").write_text("module {\n  func.func @k(%a: !pto.ptr<f32>) {\n    return\n  }\n}\n")
     done = ascsim(*arguments, cwd=tmp_path)
     assert done.returncode == status

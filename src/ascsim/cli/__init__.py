@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from typing import NoReturn
 
 import click
 
@@ -55,15 +56,23 @@ def main() -> None:
     """The console script: faults of the input are one paragraph on stderr and a status, never a traceback."""
     try:
         status = cli(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+    except click.UsageError as error:
+        help_of = error.ctx.command_path if error.ctx else "ascsim"
+        _fail(f"{error.format_message().rstrip('.')}. `{help_of} --help` shows what it takes.", error.exit_code)
     except click.Abort:
         click.echo("ascsim: stopped", err=True)
         sys.exit(130)
     except UserError as error:
-        if "--json" in sys.argv[1:]:
-            click.echo(json.dumps({"ok": False, "status": error.status, "error": str(error)}))
-        click.echo(f"ascsim: error: {error}", err=True)
-        sys.exit(error.status)
+        _fail(str(error), error.status)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _fail(f"cannot read or write {error.filename}: {error.strerror}", 2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    if "--json" in sys.argv[1:]:
+        click.echo(json.dumps({"ok": False, "status": status, "error": message}))
+    click.echo(f"ascsim: error: {message}", err=True)
+    sys.exit(status)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ascsim import profiles
-from ascsim.cli.options import arch_option, json_option
+from ascsim.cli.options import arch_option, existing, json_option
 from ascsim.diagnostics import Diagnostic, Place, Severity, Site, UserError
 
 
@@ -21,8 +21,7 @@ def command(file: Path, arch: str | None, as_json: bool) -> int:
 
     For C++ this reads the text, both branches of every #if; the compiler judges what is really compiled when it runs.
     """
-    if not file.exists():
-        raise UserError(f"there is no file {file}")
+    existing(file)
     if file.suffix == ".pto":
         profile, found = _pto(file, arch)
     elif file.suffix == ".py":
@@ -51,7 +50,11 @@ def _cpp(file: Path, profile: profiles.Profile) -> list[Diagnostic]:
 
     absent = unavailable(profile)
     found: dict[Diagnostic, None] = {}
-    for unit in survey([str(file), f"--npu-arch={profile.name}"]):
+    header = ("-x", "c++") if file.suffix in (".h", ".hh", ".hpp", ".hxx") else ()
+    units = survey([*header, str(file), f"--npu-arch={profile.name}"])
+    if not units:
+        raise UserError(f"{file} is no source that ascsim reads: give an .asc or C++ source or header, or a .pto file")
+    for unit in units:
         for path, call in unit.calls:
             if call.name in absent:
                 code, message = absent[call.name]

@@ -8,19 +8,38 @@ from typing import Any
 
 import click
 
-arch_option = click.option(
-    "--npu-arch",
-    "arch",
-    default=None,
-    help="The chip: a2a3, a5, cpu, or an alias (dav-2201, dav-3510, Ascend910B, ...). run takes several: a2a3,a5.",
-)
+from ascsim.diagnostics import UserError
+
+_CHIPS = "a2a3, a5, cpu, or an alias (dav-2201, dav-3510, Ascend910B, ...)"
+
+arch_option = click.option("--npu-arch", "arch", default=None, metavar="CHIP", help=f"The chip: {_CHIPS}.")
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
+
+
+def existing(file: Path) -> Path:
+    """The file of a command's argument.
+
+    Raises:
+        UserError: there is none.
+    """
+    takes = "give an .asc or C++ source, a .pto file, a Python file or a program that `ascsim c++` linked"
+    if not file.exists():
+        raise UserError(f"there is no file {file}; {takes}")
+    if file.is_dir():
+        raise UserError(f"{file} is a directory; {takes}")
+    return file
 
 
 _KERNEL_OPTIONS: tuple[Callable[..., Any], ...] = (
     click.argument("file", type=click.Path(path_type=Path)),
     click.argument("program_arguments", nargs=-1, type=click.UNPROCESSED),
-    arch_option,
+    click.option(
+        "--npu-arch",
+        "arch",
+        default=None,
+        metavar="CHIP[,CHIP]",
+        help=f"The chip, or several to compare: {_CHIPS}. Default: what the file says, or a2a3.",
+    ),
     click.option(
         "--arg",
         "given",
@@ -29,12 +48,13 @@ _KERNEL_OPTIONS: tuple[Callable[..., Any], ...] = (
         help="An argument of a .pto kernel: a .npy file, "
         "a raw file (x.bin, x.bin:f16:4x64), iota, zeros, random, or a number. Arrays that are not given are zeros.",
     ),
-    click.option("--kernel", "kernel_name", default=None, help="Which function of a .pto file."),
+    click.option("--kernel", "kernel_name", default=None, metavar="NAME", help="Which function of a .pto file."),
     click.option(
         "--blocks",
         default=None,
         type=int,
-        help="Blocks of a .pto kernel's launch (default: 1). Of another kernel's: what if, whatever the program says.",
+        metavar="N",
+        help="Blocks of the launch: of a .pto kernel (default: 1); of another, in place of what the program says.",
     ),
     click.option(
         "--sync",
@@ -110,6 +130,7 @@ _KERNEL_OPTIONS: tuple[Callable[..., Any], ...] = (
         default=100,
         show_default=True,
         type=click.IntRange(1),
+        metavar="N",
         help="Report so many findings; count the rest.",
     ),
     click.option(

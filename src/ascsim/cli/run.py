@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascsim.cli.options import kernel_options, wants_pictures, wants_time
+from ascsim.cli.options import existing, kernel_options, wants_pictures, wants_time
 from ascsim.cli.timing import write_page
 from ascsim.diagnostics import UserError
 
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     metavar="N",
     help="The exit status where a finding is an error (default: the program's own, or 1).",
 )
-@click.option("--rtol", default=0.0, help="Relative tolerance of --golden (default: bit for bit).")
-@click.option("--atol", default=0.0, help="Absolute tolerance of --golden.")
+@click.option("--rtol", default=0.0, metavar="X", help="Relative tolerance of --golden (default: bit for bit).")
+@click.option("--atol", default=0.0, metavar="X", help="Absolute tolerance of --golden.")
 def command(file: Path, **options: Any) -> int:
     """Run FILE and say whether it is right, legal and race-free.
 
@@ -62,14 +62,14 @@ def command(file: Path, **options: Any) -> int:
     program itself come after --. With several chips, --npu-arch a2a3,a5,cpu, it is run on each, and where they differ
     is shown side by side.
     """  # fmt: skip
-    if not file.exists():
-        raise UserError(f"there is no file {file}; give an .asc or C++ source, a .pto file, a Python file or a program")
+    existing(file)
     if "," in (options["arch"] or ""):
         return _run_on_each(file, options)
     finished = finish(file, options)
+    status = _report(finished, options)
     _write_sarif(finished.runs, options)
     write_page(file, [finished], options)
-    return _exit_status(_report(finished, options), finished.runs, options)
+    return _exit_status(status, finished.runs, options)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascsim.cli.options import kernel_options
+from ascsim.cli.options import existing, kernel_options
 from ascsim.diagnostics import UserError
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def command(file: Path, **options: Any) -> int:
     from ascsim.cli.run import finish
     from ascsim.report import time
 
-    if not file.exists():
-        raise UserError(f"there is no file {file}; give an .asc or C++ source, a .pto file, a Python file or a program")
+    existing(file)
     chips = (options["arch"] or "").split(",")
     reports: list[dict[str, Any]] = []
     all_finished: list[Finished] = []

@@ -178,7 +178,8 @@ def load_image(path: str | Path) -> Image:
             length, magic = _TRAILER.unpack(tail) if len(tail) == _TRAILER.size else (0, b"")
             if magic != TRAILER_MAGIC or length > size - _TRAILER.size:
                 raise UserError(
-                    f"{path} was not linked by ascsim (or was stripped afterwards): build it with `ascsim c++`"
+                    f"{path} was not linked by ascsim (or was stripped afterwards): build it with `ascsim c++`. Sources "
+                    "end in .asc, .cpp and the like, .pto or .py"
                 )
             file.seek(size - _TRAILER.size - length)
             data = json.loads(file.read(length))
