@@ -265,6 +265,16 @@ define(Compound(
 # A slope for each element
 
 
+def _no_tmp(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    return "has no tmp, which the A2/A3 need" if call.tmp is None else None
+
+
+def needs_tmp() -> Rule:
+    """The A2/A3 have no form without tmp; assembly may leave it out elsewhere."""
+    return refuse("L009", "tmp is given", _no_tmp, profiles=A2A3, mend="Give it a tile for working space.",
+                  breaks=lambda call, profile: iter((SimpleNamespace(**{**vars(call), "tmp": None}),)))  # fmt: skip
+
+
 def _prelu(run: Run, a: np.ndarray, slope: np.ndarray) -> np.ndarray:
     if run.profile.name == "a5":
         return arithmetic.leaky_relu(a, slope)
@@ -315,8 +325,10 @@ def _small_mask(definition: Definition, call: SimpleNamespace, profile: Profile)
 
 define(Compound(
     "tprelu", "Multiply what is below 0 by the element of src1.", "src0 src1", _prelu,
-    tmp=Scratch("tmp", used_on=A2A3, doc="of the A2/A3: bytes, a row of bits for each of dst and one row more"),
+    tmp=Scratch("tmp", optional=True, cpp_given=True, used_on=A2A3,
+                doc="of the A2/A3: bytes, a row of bits for each of dst and one row more"),
     rules=(
+        needs_tmp(),
         refuse("L002", "tmp has bytes", _no_bytes, profiles=A2A3,
                breaks=lambda call, profile: iter((changed(call, "tmp", dtype=f32),))),
         finding("TPRELU-2", "tmp has a row of bits for each row of dst, and a row more", _small_mask, profiles=A2A3,
