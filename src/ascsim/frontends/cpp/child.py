@@ -11,10 +11,13 @@ kernel instead of ``main``.
 
 from __future__ import annotations
 
+import gc
 import signal
 
 # Before all imports: who stops a program with ^C gets no traceback of ours, however early it is.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
+# What the imports make stays: there is no garbage to look for.
+gc.disable()
 
 import ctypes
 import json
@@ -41,6 +44,8 @@ FATAL_STATUS = 70
 def main(job: int) -> NoReturn:
     """Run what the file descriptor says; nothing if it says nothing, because the program could not be built."""
     with os.fdopen(job, encoding="utf-8") as pipe:
+        gc.freeze()
+        gc.enable()
         words = pipe.read()
     if not words:
         os._exit(FATAL_STATUS)
