@@ -54,7 +54,7 @@ def unbarred(context: Context) -> clocks.Hits:
     blocks = (limits.capacity + 65536) >> 5
     order, starts = (context.as_sequence(column) for column in (context.visit.order, context.visit.starts))
     context.loop(clocks.find_unbarred)(
-        *context.tables, trace.masks, order, starts, int(Space.UB), blocks, *np.zeros((3, blocks), np.int64),
+        *context.tables, trace.masks, order, starts, int(Space.UB), blocks, *np.zeros((4, blocks + 8), np.int64),
         np.zeros(len(trace.rows), np.int32), hits,
     )  # fmt: skip
     return hits

@@ -601,9 +601,33 @@ def _unbarred(
     return False
 
 
+def _newest_store(
+    stored: Any, register: Any, others: Any, is_split: Any, low: int, high: int, own: int, stamp: int
+) -> int:  # fmt: skip
+    """The newest store to blocks [low, high) through another register than ``own``; leaves a stamp there, if not 0."""
+    newest, block = 0, low
+    while block < high:
+        at, line = block, block >> 3
+        if not is_split[line] and block & 7 == 0 and block + 8 <= high:
+            block += 8
+        else:
+            if not is_split[line]:
+                is_split[line] = 1
+                for each in range((line << 3) + 1, (line << 3) + 8):
+                    stored[each], register[each], others[each] = (
+                        stored[line << 3], register[line << 3], others[line << 3],
+                    )  # fmt: skip
+            block += 1
+        other = others[at] if register[at] == own else stored[at]
+        newest = max(newest, other)
+        if stamp:
+            stored[at], register[at], others[at] = stamp, own, other
+    return newest
+
+
 def find_unbarred(
     rows: Any, first: Any, accesses: Any, shapes: Any, masks: Any, order: Any, starts: Any, ub: int, blocks: int,
-    stored: Any, register: Any, others: Any, chain: Any, hits: Any,
+    stored: Any, register: Any, others: Any, is_split: Any, chain: Any, hits: Any,
 ) -> None:  # fmt: skip
     """Find loads and stores of vector registers that meet an earlier store in UB without the memory barrier between.
 
@@ -614,13 +638,16 @@ def find_unbarred(
 
     Args:
         rows to starts: see :func:`find_hazards`. ub: the number of UB; ``blocks`` of 32 bytes of it are watched.
-        stored, register, others: int64[blocks], zero: of each block the newest store, its register, and the newest
-            store of another register. chain: int32 for each position, zero: the store before each store.
+        stored, register, others: int64, zero, for as many blocks and the rest of a line: of each block the newest store,
+            its register, and the newest store of another register. is_split: the same, for each line of eight blocks:
+            whether each of them has an entry of its own; of other lines the first one counts for all. chain: int32 for
+            each position, zero: the store before each store.
         hits: filled.
     """
     for core in range(len(starts) - 1):
         begin = after_load = after_store = starts[core]  # what is before these is done, for loads and for stores
         last = 0
+        lowest, highest = blocks, 0  # the blocks stored to since then
         for position in range(starts[core], starts[core + 1]):
             row = _row_at(order, position)
             kind = rows[row]["kind"]
@@ -633,6 +660,7 @@ def find_unbarred(
                 continue
             if kind != _INSTRUCTION:
                 begin = after_load = after_store = position
+                lowest, highest = blocks, 0
                 continue
             for a in range(first[row], first[row + 1]):
                 access = accesses[a]
@@ -642,11 +670,14 @@ def find_unbarred(
                 high = min(((access["start"] + int(access["length"]) - 1) >> 5) + 1, blocks)
                 if low >= high:
                     continue
-                is_load = access["mode"] == _READ
+                is_load, own = access["mode"] == _READ, access["unused"]
                 known = max(begin, after_load if is_load else after_store)
                 newest = 0
-                for block in range(low, high):
-                    newest = max(newest, others[block] if register[block] == access["unused"] else stored[block])
+                if not is_load:
+                    lowest, highest = min(lowest, low), max(highest, high)
+                    newest = _newest_store(stored, register, others, is_split, low, high, own, position + 1)
+                elif low < highest and high > lowest:
+                    newest = _newest_store(stored, register, others, is_split, low, high, own, 0)
                 if newest > known and _unbarred(
                     rows, first, accesses, shapes, masks, order, chain, hits, a, row, newest, known,
                     RAW if is_load else WAW,
@@ -656,10 +687,6 @@ def find_unbarred(
                     after_store = max(after_store, after_load)
                 else:
                     chain[position], last = last, position + 1
-                    for block in range(low, high):
-                        if register[block] != access["unused"]:
-                            register[block], others[block] = access["unused"], stored[block]
-                        stored[block] = position + 1
 
 
 # GM between cores

@@ -117,6 +117,7 @@ def unwritten_reads(context: Context) -> np.ndarray:
         trace.masks,
         *columns,
         np.zeros(total, np.int64),
+        np.zeros((256, 2), np.int64),
         found,
     )
     return found[:count]

@@ -104,33 +104,54 @@ def _touch(access: Any, shape: Any, masks: Any, table: Any, base: int, blocks: i
     return True
 
 
+def _widen(whole: Any, space: int, low: int, high: int) -> None:
+    """The bytes [low, high) of a space are written: they make its run of written bytes longer, or become it."""
+    if low <= whole[space, 1] and high >= whole[space, 0]:
+        whole[space, 0], whole[space, 1] = min(whole[space, 0], low), max(whole[space, 1], high)
+    elif high - low > whole[space, 1] - whole[space, 0]:
+        whole[space, 0], whole[space, 1] = low, high
+
+
 def find_unwritten(
     rows: Any, first: Any, accesses: Any, shapes: Any, masks: Any, order: Any, starts: Any, bases: Any, sizes: Any,
-    table: Any, found: Any,
+    table: Any, whole: Any, found: Any,
 ) -> int:  # fmt: skip
     """Find the reads that have a byte which no instruction of their core wrote before.
 
     Args:
         rows, first, accesses, shapes, masks, order, starts: see :func:`ascsim.checks.clocks.find_hazards`.
         bases, sizes: for each space its first block in the table and how many it has; none: not looked at.
-        table: the shadow memory, int64, zero. found: filled with numbers of accesses.
+        table: the shadow memory, int64, zero. whole: scratch, int64[256, 2]: for each space a run of bytes that are all
+            written; most accesses lie in it. found: filled with numbers of accesses.
 
     Returns how many. What an instruction reads is looked at before what it writes.
     """
     count = 0
     for core in range(len(starts) - 1):
+        whole[:] = 0
         for position in range(starts[core], starts[core + 1]):
             row = order[position] if len(order) > 0 else position
             begin, end = first[row], first[row + 1]
-            for mode in (_READ, _WRITE):
+            turns = 2 if end - begin > 1 else 1  # what it reads, then what it writes
+            for turn in range(turns):
                 for a in range(begin, end):
                     access = accesses[a]
-                    size = sizes[access["space"]]
-                    if access["mode"] != mode or size == 0 or (mode == _READ and access["unused"] == 1):
+                    space, mode = access["space"], access["mode"]
+                    size = sizes[space]
+                    if size == 0 or (turns == 2 and mode != turn + 1) or (mode == _READ and access["unused"] == 1):
                         continue
-                    base = bases[access["space"]]
-                    shape = shapes[access["shape"]]
-                    if not _touch(access, shape, masks, table, base, size, core + 1, mode):
+                    if access["shape"] != 0 or access["mask"] != 0:
+                        shape = shapes[access["shape"]]
+                        is_written = _touch(access, shape, masks, table, bases[space], size, core + 1, mode)
+                    else:
+                        low = int(access["start"])
+                        high = low + int(access["length"])
+                        if whole[space, 0] <= low and high <= whole[space, 1]:
+                            continue
+                        is_written = _burst(table, bases[space], size, low, high, core + 1, mode)
+                        if mode == _WRITE:
+                            _widen(whole, space, low, high)
+                    if not is_written:
                         found[count] = a
                         count += 1
     return count
