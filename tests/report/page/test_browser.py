@@ -189,3 +189,20 @@ def test_a_failed_result_is_no_green_verdict(tmp_path: Path, is_good: bool) -> N
         ["error", "No findings, but it failed", "✗ golden out: of 4"],
     )
     assert found == (good if is_good else bad)
+
+
+def test_it_is_printed_light_and_short(tmp_path: Path) -> None:
+    found, console = ask(
+        tmp_path,
+        page.html([shown(racy(20))], "kernel.cpp"),
+        """const theme = () => document.documentElement.dataset.theme, t = ascsim.timeline, seen = [];
+        if (theme() === "light") document.querySelector("#theme").click();
+        for (const name of ["", "beforeprint", "afterprint"]) {
+          if (name) dispatchEvent(new Event(name));
+          seen.push([theme(), t.height]);
+        }
+        return seen;""",
+    )
+    assert console == []
+    assert [theme for theme, _ in found] == ["dark", "light", "dark"]
+    assert found[1][1] < found[0][1] == found[2][1]
