@@ -300,11 +300,81 @@ def test_pairs_are_done_not_done_or_not_there(profile: str) -> None:
                 codes.setdefault("", set()).add((source, target))
             except Refused as refusal:
                 codes.setdefault(refusal.diagnostic.code, set()).add((source, target))
-    here = {*HERE[profile], *(() if profile == "a2a3" else (*TINY, *FROM_TINY))}
-    assert codes[""] == here
-    assert codes["L012"] == PAIRS[profile] - here
-    assert {s for p in codes["L012"] for s in p if "x2" in s} <= {"i4x2", "f4e1m2x2", "f4e2m1x2"}
-    assert codes.keys() == {"", "L002", "L012"}
+    packed = {p for p in PAIRS[profile] if any("x2" in kind for kind in p)}
+    here = {*HERE[profile], *(() if profile == "a2a3" else (*TINY, *FROM_TINY)), *packed}
+    assert codes[""] == here == PAIRS[profile]
+    assert packed and codes.keys() == {"", "L002"}
+
+
+# Two elements a byte
+
+GRIDS = {
+    "i4x2": [*range(8), *range(-8, 0)],
+    "f4e2m1x2": [*(grid := [0.0, 0.5, 1, 1.5, 2, 3, 4, 6]), *(-x for x in grid)],
+    "f4e1m2x2": [*(grid := [0.0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75]), *(-x for x in grid)],
+}
+PACKED = [("a2a3", "f16", "i4x2"), *((p, "bf16", t) for p in ("a5", "cpu") for t in ("f4e2m1x2", "f4e1m2x2"))]
+
+
+def four_bits(x: float, kind: str, mode: int) -> int:
+    """The code of the neighbour that the mode chooses, by looking at all codes."""
+    grid = GRIDS[kind]
+    codes = [c for c in range(16) if kind == "i4x2" or math.copysign(1, grid[c]) == math.copysign(1, x)]
+    x = min(max(x, min(grid)), max(grid))
+    below = max((c for c in codes if grid[c] <= x), key=lambda c: grid[c], default=None)
+    above = min((c for c in codes if grid[c] >= x), key=lambda c: grid[c], default=None)
+    if below is None or above is None or grid[below] == x:
+        return below if above is None or (below is not None and grid[below] == x) else above
+    toward_zero, away = (below, above) if x > 0 else (above, below)
+    middle = (grid[below] + grid[above]) / 2
+    return {
+        RoundMode.FLOOR: below, RoundMode.CEIL: above, RoundMode.TRUNC: toward_zero,
+        RoundMode.RINT: (below if below % 2 == 0 else above) if x == middle else (below if x < middle else above),
+        RoundMode.ROUND: away if x == middle else (below if x < middle else above),
+    }[RoundMode(mode)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("profile", "source", "target"), PACKED)
+@pytest.mark.parametrize("mode", [RoundMode.RINT, RoundMode.ROUND, RoundMode.FLOOR, RoundMode.CEIL, RoundMode.TRUNC])
+def test_two_elements_share_a_byte(profile: str, source: str, target: str, mode: RoundMode) -> None:
+    bench = Bench(profile)
+    bench.memory()[:] = 0xAA
+    rng = np.random.default_rng(int(mode))
+    values = np.concatenate([rng.uniform(-9, 9, 60), [2.5, -2.5, 0.25, -0.125, 0.625, 100.0, -100.0, 1.5]]).astype(
+        np.float32
+    )
+    values = values.astype(NUMPY[source]).reshape(2, 34)
+    src = bench.tile(source, 2, 64, values, valid=(2, 34))
+    dst = bench.tile(target, 2, 64, valid=(2, 34))
+    bench.issue("TCVT", dst, src, mode)
+    pitch = 64 if profile == "a2a3" else 32
+    rows = bench.memory()[dst.address : dst.address + 2 * pitch].reshape(2, pitch)
+    codes = np.stack([rows[:, :17] & 15, rows[:, :17] >> 4], -1).reshape(2, 34)
+    wanted = [[four_bits(float(x), target, mode) for x in row] for row in values]
+    assert np.array_equal(codes, wanted)
+    assert (rows[:, 17:] == (0 if profile == "a5" else 0xAA)).all()
+    assert bench.traced(Mode.WRITE).sum() == (64 if profile == "a5" else 34)
+    back = bench.tile(source, 2, 64, valid=(2, 34))
+    bench.issue("TCVT", back, dst)
+    assert np.array_equal(bench.read(back).astype(float), np.array(GRIDS[target])[codes])
+    assert not bench.findings()
+
+
+def test_the_a5_leaves_the_last_of_an_odd_number_out_and_others_refuse_it() -> None:
+    for profile, source, target in PACKED:
+        bench = Bench(profile)
+        src = bench.tile(source, 1, 64, np.full((1, 3), 1.5), valid=(1, 3))
+        dst = bench.tile(target, 1, 64, valid=(1, 3))
+        if profile != "a5":
+            with pytest.raises(Refused, match="half a byte at the end of each row"):
+                bench.issue("TCVT", dst, src)
+            continue
+        bench.issue("TCVT", dst, src)
+        code = GRIDS[target].index(1.5)
+        assert bench.memory()[dst.address : dst.address + 3].tolist() == [code | code << 4, 0, 0]
+        wide = bench.tile(source, 1, 64, valid=(1, 3))
+        bench.issue("TCVT", wide, dst)
+        assert bench.read(wide).astype(float).tolist() == [[1.5, 1.5, 0]]
 
 
 def test_the_message_lists_what_the_source_converts_to() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ascsim.diagnostics import Refused
 from ascsim.machine.dtypes import dtype
 from ascsim.machine.operands import Tile
 from ascsim.machine.trace import Mode
@@ -107,3 +109,25 @@ def test_what_the_library_checks_in_debug_builds_only(profile: str, at: tuple[in
     bench = Bench(profile)
     bench.issue("TEXTRACT", bench.tile("f32", 8, 8), bench.tile("f32", 16, 16), *at)
     assert bench.findings() == codes
+
+
+def test_parts_of_4_bit_elements_on_the_a5() -> None:
+    """ND tiles count bytes, NZ tiles elements, and a single one is a byte."""
+    bench = Bench("a5")
+    data = np.random.default_rng(0).integers(0, 256, (16, 64)).astype(np.uint8)
+    src = bench.tile("f4e2m1x2", 16, 64, data)
+    dst = bench.tile("f4e2m1x2", 16, 32)
+    bench.issue("TEXTRACT", replace(dst, valid_rows=14), src, 2, 32)
+    assert np.array_equal(bench.read(dst)[:14], data[2:, 32:])
+    boxes = {"blayout": BLayout.COL_MAJOR, "slayout": SLayout.ROW_MAJOR}
+    nz, part = bench.tile("f4e2m1x2", 16, 128, **boxes), bench.tile("f4e2m1x2", 16, 64, **boxes)
+    content = bench.memory()[nz.address : nz.address + 16 * 64]
+    content[:] = np.random.default_rng(1).integers(0, 256, content.size)
+    bench.issue("TEXTRACT", part, nz, 0, 64)
+    assert np.array_equal(bench.memory()[part.address : part.address + 512], content[512:])
+    one = replace(part, valid_rows=1, valid_cols=1)
+    bench.issue("TEXTRACT", one, nz, 5, 17)
+    assert bench.memory()[one.address] == content[5 * 32 + 17]
+    assert not bench.findings()
+    with pytest.raises(Refused, match="of which 16 are moved"):
+        bench.issue("TEXTRACT", replace(dst, valid_cols=16), src, 0, 0)

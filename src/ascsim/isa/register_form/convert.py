@@ -56,10 +56,7 @@ _FIVE = ROUNDINGS[:5]
 _NEAREST, _AWAY = ROUNDINGS[:1], ROUNDINGS[1:2]
 
 _BIT_FLOATS = {
-    "f4e2m1x2": np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32),
-    "f4e1m2x2": np.array([0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, -0.0, -0.25, -0.5, -0.75, -1, -1.25, -1.5, -1.75],
-                         np.float32),
-    "i4x2": np.array([*range(8), *range(-8, 0)], np.float32),
+    **convert.FOUR_BITS,
     **{n: np.arange(256).astype(np.uint8).view(DTYPES[n].numpy).astype(np.float32) for n in ("f8e4m3", "f8e5m2", "hif8")},
 }  # fmt: skip
 """The number that each code of a type of four or eight bits stands for."""

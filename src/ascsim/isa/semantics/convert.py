@@ -303,13 +303,43 @@ def int_to_int(values: np.ndarray, saturate: bool, low: int, high: int) -> np.nd
     return np.where(low_bits > high, low_bits - kept - 1, low_bits)
 
 
+# Two elements of 4 bits a byte
+
+FOUR_BITS = {
+    "f4e2m1x2": np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32),
+    "f4e1m2x2": np.array(
+        [0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, -0.0, -0.25, -0.5, -0.75, -1, -1.25, -1.5, -1.75], np.float32
+    ),
+    "i4x2": np.array([*range(8), *range(-8, 0)], np.float32),
+}
+"""The number that each code of a type of four bits stands for."""
+
+
+def f32_to_four_bits(x: np.ndarray, kind: str, mode: int) -> np.ndarray:
+    """float32 as codes of a type of four bits (uint8), saturating."""
+    if kind == "i4x2":
+        return (float_to_int(x, mode, True, -8, 7) & 15).astype(np.uint8)
+    return (f32_to_e2m1_bits if kind == "f4e2m1x2" else f32_to_e1m2_bits)(x, mode)
+
+
+def codes_of_pairs(packed: np.ndarray) -> np.ndarray:
+    """Bytes as codes of four bits, the low half first."""
+    return np.stack([packed & np.uint8(15), packed >> np.uint8(4)], -1).reshape(*packed.shape[:-1], -1)
+
+
+def pairs_of_codes(codes: np.ndarray) -> np.ndarray:
+    """Codes of four bits as bytes; the last of an odd number is left out."""
+    even = codes[..., : codes.shape[-1] // 2 * 2]
+    return even[..., 0::2] | even[..., 1::2] << np.uint8(4)
+
+
 class Conversion(NamedTuple):
     """A pair of element types: what TCVT does with it when it is not told.
 
     ``family`` names the function: ``widen``, ``narrow`` (float to float), ``tiny`` (float to a float of 8 bits),
-    ``whole`` (f32 to f32), ``to_int``, ``from_int`` or ``int``. ``default_rounding`` is what CAST_NONE means,
-    ``modes`` which modes an instruction has (one it lacks is its default), ``saturates`` the default of the form
-    without a SaturationMode.
+    ``whole`` (f32 to f32), ``to_int``, ``from_int``, ``int``, or ``to_pairs`` and ``from_pairs`` (of 4-bit elements).
+    ``default_rounding`` is what CAST_NONE means, ``modes`` which modes an instruction has (one it lacks is its default),
+    ``saturates`` the default of the form without a SaturationMode.
     """
 
     source: str
@@ -346,8 +376,12 @@ CONVERSIONS: tuple[Conversion, ...] = (
     Conversion("i64", "i32", "int", RINT, (), False),
     Conversion("i64", "f32", "from_int", RINT, _NEAREST_AND_DIRECTED, True),
     # A2/A3 alone
+    Conversion("f16", "i4x2", "to_pairs", TRUNC, _NEAREST_AND_DIRECTED, True),
+    Conversion("i4x2", "f16", "from_pairs", RINT, (), True),
     Conversion("i32", "f16", "from_int", RINT, (), True),
     # A5 alone
+    *(Conversion("bf16", target, "to_pairs", RINT, _NEAREST_AND_DIRECTED, True) for target in ("f4e2m1x2", "f4e1m2x2")),
+    *(Conversion(source, "bf16", "from_pairs", RINT, (), True) for source in ("f4e2m1x2", "f4e1m2x2")),
     Conversion("bf16", "f16", "narrow", RINT, _NEAREST_AND_DIRECTED, True),
     *(
         Conversion(source, target, "int", RINT, (), True)

@@ -17,8 +17,8 @@ from ascsim.isa.definition import A2A3, Choice, Definition, In, Out, Scratch, ti
 from ascsim.isa.rules import finding, in_space, refuse, row_major
 from ascsim.isa.semantics import convert
 from ascsim.isa.semantics.convert import CONVERSIONS, Conversion
-from ascsim.machine.dtypes import DTYPES, DType, bf16, f16, f32, i8, i16
-from ascsim.machine.operands import Region
+from ascsim.machine.dtypes import DTYPES, DType, bf16, f4e1m2x2, f4e2m1x2, f16, f32, i4x2, i8, i16
+from ascsim.machine.operands import Region, Tile
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import Pipe, RoundMode, Space
 from ascsim.profiles import Profile
@@ -120,7 +120,12 @@ def scratch(call: SimpleNamespace, profile: Profile) -> list[Region]:
 def converted(bits: np.ndarray, pair: Conversion, mode: int, saturate: bool, by_way_of_i32: bool) -> np.ndarray:
     """Raw elements of the source type as raw elements of the target type."""
     source, target = DTYPES[pair.source], DTYPES[pair.target]
+    if pair.family == "from_pairs":
+        numbers = convert.FOUR_BITS[pair.source][convert.codes_of_pairs(bits)]
+        return _narrowed(numbers, target, mode, saturate)
     values = _values(bits, source)
+    if pair.family == "to_pairs":
+        return convert.pairs_of_codes(convert.f32_to_four_bits(values, pair.target, mode))
     if pair.family == "widen":
         return values.view(np.uint32)
     if pair.family == "whole":
@@ -165,6 +170,23 @@ def _tiny(values: np.ndarray, kind: DType, saturate: bool) -> np.ndarray:
     return np.asarray(values.astype(kind.numpy)).view(np.uint8)
 
 
+def _is_packed(tile: Tile) -> bool:
+    return tile.dtype in (i4x2, f4e2m1x2, f4e1m2x2)
+
+
+def _elements(tile: Tile, rows: int, cols: int, profile: Profile, is_written: bool) -> Region:
+    """The bytes of some rows and columns. Two elements of 4 bits share a byte.
+
+    The A2/A3 find rows of such a tile as far apart as if each element had a byte, the A5 half as far. The A5 writes all
+    bytes of such rows.
+    """
+    if not _is_packed(tile):
+        return tile.region(rows, cols)
+    pitch = tile.cols if profile.name == "a2a3" else tile.cols // 2
+    nbytes = pitch if is_written and profile.name == "a5" else cols // 2 if is_written else -(-cols // 2)
+    return Region(tile.space, tile.address, nbytes, ((rows, pitch),), np.dtype(np.uint8))
+
+
 # Rules
 
 
@@ -193,13 +215,19 @@ def _without_pair(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNam
     yield _with_types(call, "i64", "f16")
 
 
-def _not_done(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-    return None if conversion(call) else "{} to {}".format(*_types(call))
+def _half_byte(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    for name in ("dst", "src"):
+        tile = getattr(call, name)
+        if _is_packed(tile) and (tile.cols % 2 or (call.dst.valid_cols % 2 and profile.name != "a5")):
+            said = f"{name} has {tile.cols} columns, and {call.dst.valid_cols} of dst are valid"
+            return f"{said}: half a byte at the end of each row"
+    return None
 
 
-def _unfinished(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
-    for pair in sorted(PAIRS[profile.name] - set(_IMPLEMENTED)):
-        yield _with_types(call, *pair)
+def _with_half_byte(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    source, target = {"a2a3": ("f16", "i4x2")}.get(profile.name, ("bf16", "f4e2m1x2"))
+    odd = {"cols": call.dst.cols - 1, "valid_cols": 3}
+    yield _with(_with_types(call, source, target), dst=odd, src={"valid_cols": 3})
 
 
 def _no_mode(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
@@ -270,8 +298,8 @@ class TCvt:
         in_space(Space.UB, "dst", "src", "tmp"),
         refuse("L002", "the profile converts src's type to dst's (table of the manual)", _no_pair, breaks=_without_pair,
                mend="Convert by way of a third type."),
-        refuse("L012", "the pair has no 4-bit type",
-               _not_done, breaks=_unfinished, mend="Convert by way of a third type."),
+        refuse("L012", "rows of 4-bit elements are whole bytes", _half_byte, breaks=_with_half_byte,
+               mend="Declare tiles with an even number of columns, and convert an even number (A5: any)."),
         refuse("L006", "rmode is a RoundMode, sat_mode a SaturationMode", _no_mode, breaks=_with_no_mode,
                mend="Use RoundMode::CAST_RINT and its kin, SaturationMode::ON or OFF."),
         finding("TCVT-1", "tmp holds what is written to it", _small_tmp, breaks=_with_small_tmp, profiles=A2A3,
@@ -293,6 +321,9 @@ class TCvt:
         "always, on A2/A3 with tmp. An infinity then gives -1 or 0 (its low bits). Without tmp one instruction of the "
         "A2/A3 converts, and an infinity gives the limit.",
         "float to float rounds to whole numbers.",
+        "Two elements of 4 bits share a byte, the first in its low half. Rows of such a tile are half as many bytes apart "
+        "as it has columns (A5), or as many (A2/A3). The A5 fills what it does not write of dst's rows with 0, and leaves "
+        "out the last of an odd number of elements. Such values saturate, and a NaN gives 0.",
         "cpu honours rmode for every pair, where the public CPU simulator rounds float to half to nearest.",
     )
     assumed = (
@@ -312,8 +343,8 @@ class TCvt:
         governing = call.dst if profile.is_chip else call.src
         shape = governing.valid_rows, governing.valid_cols
         return [
-            (0, Mode.WRITE, call.dst.region(*shape)),
-            (1, Mode.READ, call.src.region(*shape)),
+            (0, Mode.WRITE, _elements(call.dst, *shape, profile, True)),
+            (1, Mode.READ, _elements(call.src, *shape, profile, False)),
             *((4, int(Mode.WRITE), region) for region in scratch(call, profile)),
         ]
 
@@ -323,4 +354,9 @@ class TCvt:
         assert pair is not None
         saturate, by_way = saturates(call, pair, profile), goes_by_way_of_i32(call, pair, profile)
         done = converted(arrays[0], pair, rounding(call, pair), saturate, by_way)
+        if pair.family == "from_pairs":
+            done = done[:, : (call.dst if profile.is_chip else call.src).valid_cols]
+        elif pair.family == "to_pairs":
+            width = _elements(call.dst, 1, 2 * done.shape[1], profile, True).length
+            done = np.pad(done, ((0, 0), (0, width - done.shape[1])))
         return done, *(np.zeros(1, np.uint8) for _ in scratch(call, profile))

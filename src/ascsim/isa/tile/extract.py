@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ascsim.isa.definition import A2A3, CHIPS, Asm, Definition, In, Operand, Out, Scalar, tile_instruction
+from ascsim.isa.definition import A2A3, A5, CHIPS, Asm, Definition, In, Operand, Out, Scalar, tile_instruction
 from ascsim.isa.memory_form.masked import set_mask_norm, set_vector_mask
 from ascsim.isa.rules import Rule, changed, dtype, finding, refuse, same_dtype, scalar_range
 from ascsim.isa.steps import COPY_UB, SCALAR_LOOP, VCOPY, flag_pair, group
@@ -80,7 +80,7 @@ def _not_implemented(definition: Definition, call: SimpleNamespace, profile: Pro
         tile = getattr(call, name)
         if tile.space != Space.UB:
             return f"operand {name} lies in {Space(tile.space).name}; only vector tiles, in UB, are implemented"
-        if tile.dtype in _PACKED:
+        if tile.dtype in _PACKED and not profile.is_chip:
             return f"operand {name} has packed type {tile.dtype.name}"
         plain = tile.slayout == SLayout.NONE_BOX and (tile.is_row_major or not profile.is_chip)
         if not plain and not is_boxed(tile):
@@ -92,7 +92,7 @@ def _elsewhere(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamesp
     for name in ("dst", "src"):
         yield changed(call, name, space=Space.L1)
         yield changed(call, name, slayout=SLayout.COL_MAJOR)
-    if profile.name != "a2a3":
+    if not profile.is_chip:
         yield changed(changed(call, "dst", dtype=f4e2m1x2), "src", dtype=f4e2m1x2)
 
 
@@ -120,7 +120,7 @@ class _Ends:
         small, large = self.small, self.large
         return (
             dtype("dst", a2a3=_A2A3_TYPES, a5=(*_A5_TYPES, *_PACKED[:2]), cpu=(*_ALL_TYPES, *_PACKED)),
-            refuse("L012", "both are vector tiles, ND or NZ, of elements at least a byte wide", _not_implemented,
+            refuse("L012", "both are vector tiles, ND or NZ (cpu: of elements at least a byte wide)", _not_implemented,
                    breaks=_elsewhere, mend="ascsim check FILE lists all such calls of a file."),
             same_dtype("dst", "src"),
             scalar_range("row", 0, 65535),
@@ -131,6 +131,8 @@ class _Ends:
                    profiles=CHIPS, mend=f"Declare {small} no larger than {large}."),
             refuse("L006", "the valid columns are a multiple of 2 bytes", self._odd, breaks=self._made_odd,
                    profiles=A2A3, mend="Move an even number of bytes, or a single element."),
+            refuse("L006", "parts of ND tiles of 4-bit elements are whole 32-byte blocks", self._blocks,
+                   breaks=self._made_blocks, profiles=A5, mend="Move a multiple of 32 bytes, or use NZ tiles."),
             refuse("L007", f"the part lies within the valid region of {large}", self._outside_valid,
                    breaks=self._made_outside, profiles=("cpu",), mend="Move the part, or make it smaller."),
             finding(f"{title}-1", f"the part lies within {large}", self._outside, breaks=self._made_outside,
@@ -161,9 +163,25 @@ class _Ends:
     def _made_odd(self, call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
         yield changed(changed(changed(call, "dst", dtype=i8), "src", dtype=i8), self.small, valid_cols=3)
 
+    def _blocks(self, definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+        small, large = self.of(call)
+        if small.dtype not in _PACKED or is_boxed(small) or _is_single(small):
+            return None
+        if not any(n % BLOCK for n in (small.cols, large.cols, small.valid_cols)):
+            return None
+        return (
+            f"rows of {self.small} and {self.large} have {small.cols} and {large.cols} bytes, of which "
+            f"{small.valid_cols} are moved"
+        )
+
+    def _made_blocks(self, call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+        packed = changed(changed(call, "dst", dtype=f4e2m1x2), "src", dtype=f4e2m1x2)
+        yield changed(packed, self.small, valid_cols=16)
+
     def _ends(self, call: SimpleNamespace) -> tuple[int, int]:
         small = self.of(call)[0]
-        return int(call.row) + small.valid_rows, int(call.col) + small.valid_cols
+        wide = _per_byte(small)
+        return int(call.row) + small.valid_rows, -(-(int(call.col) + small.valid_cols) // wide)
 
     def _outside(self, definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
         large, (row, col) = self.of(call)[1], self._ends(call)
@@ -184,7 +202,7 @@ class _Ends:
         small, large = self.of(call)
         if _is_single(small):
             return None
-        offset = int(call.col) * large.dtype.size % BLOCK
+        offset = int(call.col) // _per_byte(small) * large.dtype.size % BLOCK
         boxed = is_boxed(large)
         if offset and (boxed or profile.name == "a2a3"):
             return f"column {int(call.col)} begins {offset} bytes into a 32-byte block"
@@ -198,6 +216,14 @@ class _Ends:
         yield SimpleNamespace(**{**vars(changed(boxed, self.small, valid_cols=2)), "col": 1})
 
 
+def _per_byte(small: Tile) -> int:
+    """2 where columns count elements that share a byte: parts of the A5's NZ tiles of 4-bit elements.
+
+    In ND tiles, and where a single element is moved, they count bytes.
+    """
+    return 2 if small.dtype in _PACKED and is_boxed(small) and not _is_single(small) else 1
+
+
 def _is_single(tile: Tile) -> bool:
     return tile.valid_rows == 1 and tile.valid_cols == 1
 
@@ -205,6 +231,7 @@ def _is_single(tile: Tile) -> bool:
 _NOTES = (
     "What is moved is the valid region of the smaller tile. No other byte is written, but for NZ tiles on the A5: whole "
     "32-byte rows of their boxes are.",
+    "Of tiles of 4-bit elements the A5 counts bytes in ND, and elements in NZ, whose columns it takes in halves.",
     "A single element (1x1 valid) is moved by the scalar pipe, with flags V to S and S to V (event 0) around it.",
     "A2/A3: copies of whole blocks, and for the columns left over a vcopy in counter mode; the vector mask is all ones "
     "afterwards.",
@@ -226,15 +253,16 @@ class _Part:
     def pieces(self: Any, call: SimpleNamespace, profile: Profile) -> list[tuple[Region, Region]]:
         """(written, read) regions, element by element in one order."""
         small, large = self.ends.of(call)
-        rows, cols = small.valid_rows, small.valid_cols
+        rows, cols = small.valid_rows, small.valid_cols // _per_byte(small)
         if not rows * cols:
             return []
+        col = int(call.col) // _per_byte(small)
         if is_boxed(small) and profile.name == "a5" and not _is_single(small):
             cols = -(-cols * small.dtype.size // BLOCK) * BLOCK // small.dtype.size
         if is_boxed(small) != is_boxed(large):  # the portable form: one 32-byte column after the other
-            found = list(_by_columns(small, large, int(call.row), int(call.col)))
+            found = list(_by_columns(small, large, int(call.row), col))
         else:
-            theirs = window(large, int(call.row), int(call.col), rows, cols)
+            theirs = window(large, int(call.row), col, rows, cols)
             found = list(zip(window(small, 0, 0, rows, cols), theirs, strict=True))
         return found if self.ends.small == "dst" else [(b, a) for a, b in found]
 
