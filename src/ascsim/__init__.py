@@ -63,4 +63,5 @@ def __getattr__(name: str) -> Any:
     found = function(name)
     if found is None:
         raise AttributeError(f"ascsim has no {name!r}, and no instruction of that name is implemented")
+    globals()[name] = found  # the next look-up does not come here
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,10 @@ from ascsim.profiles import Profile
 
 Sites = Callable[[int, int], Site | None]
 PLAIN_ROWS, PLAIN_BURSTS = 4000, 50_000
-"""Up to so many rows, and bursts of their accesses, are checked in plain Python: to load compiled loops takes longer."""
+"""Up to so many rows, and bursts of their accesses, are checked in plain Python: to make compiled loops takes longer."""
+WORTH_LOADING = 1500
+"""After so many rows in one process it pays to load loops that were compiled before: a tenth of a second, once."""
+_rows_seen = 0
 
 
 @dataclass(frozen=True)
@@ -74,9 +77,11 @@ class Context:
     @cached_property
     def compiled(self) -> bool:
         """Whether to run long loops compiled."""
+        global _rows_seen
         if self.compile is not None:
             return self.compile
-        if len(self.trace.rows) > PLAIN_ROWS:
+        _rows_seen += len(self.trace.rows)
+        if len(self.trace.rows) > PLAIN_ROWS or (_rows_seen > WORTH_LOADING and _are_made()):
             return True
         shapes = self.trace.shapes
         bursts = shapes["n1"].astype(np.float64) * shapes["n2"] * shapes["n3"]
@@ -270,6 +275,15 @@ class Context:
             return ""
         number = int(self.trace.rows["arg"][self._begins[index]])
         return str(self.launches.get(number, {}).get("kernel", ""))
+
+
+@cache
+def _are_made() -> bool:
+    """Whether the loops over long traces were compiled before."""
+    from ascsim.checks.clocks import find_hazards
+    from ascsim.machine.native import is_made
+
+    return is_made(find_hazards)
 
 
 def pipe_name(pipe: int) -> str:

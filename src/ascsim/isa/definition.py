@@ -19,6 +19,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -331,6 +332,10 @@ class Definition:
         """Carry it out."""
         raise NotImplementedError
 
+    def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
+        """What carries out the same call any number of times; None where :meth:`perform` has to look each time."""
+        return None
+
     def conclude(self, core: Core, args: Sequence[Any]) -> Any:
         """What a call yields after the steps of its expansion."""
         return None
@@ -378,6 +383,45 @@ def store_lanes(view: np.ndarray, result: np.ndarray, values: str, dtype: DType)
             view[...] = result.astype(dtype.numpy)
     else:
         view[...] = result
+
+
+class Lanes(NamedTuple):
+    """An operand's bytes of one core, with how semantics see them: what :func:`lanes_in` and :func:`store_lanes` need."""
+
+    view: np.ndarray
+    values: str
+    dtype: DType
+    region: Region
+    overlaps: bool
+    """Bursts share bytes, so that they are written one after the other."""
+    active: np.ndarray | None
+    """Of a masked operand: which lanes of each burst are written."""
+
+    @staticmethod
+    def of(core: Core, region: Region, values: str, dtype: DType | None, mask: np.ndarray | None = None) -> Lanes:
+        """Those of a region, of an operand of that element type; ``mask`` is that of :class:`Bytes`."""
+        view = core.view(region)
+        kind = viewed_as(view, dtype)
+        active = None if mask is None else mask[: view.shape[-1] * kind.size : kind.size].astype(bool)
+        return Lanes(view, values, kind, region, bool(region.dims) and region.overlaps_itself(), active)
+
+    def read(self) -> np.ndarray:
+        """The elements, for semantics."""
+        return lanes_in(self.view, self.values, self.dtype)
+
+    def write(self, result: Any) -> None:
+        """A result of semantics into memory."""
+        if not self.overlaps:
+            self._store(self.view, result)
+            return
+        for burst, lanes in in_bursts(self.region, self.view, result):
+            self._store(burst, lanes)
+
+    def _store(self, burst: np.ndarray, lanes: Any) -> None:
+        if self.active is None:
+            store_lanes(burst, lanes, self.values, self.dtype)
+        else:
+            np.copyto(lanes_in(burst, "bits", self.dtype), lanes, where=self.active)
 
 
 def _begins(operand: Any, region: Region) -> bool:
@@ -435,21 +479,29 @@ class TileInstruction(Definition):
 
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         """Read the operands as arrays, apply :meth:`compute`, write the results."""
-        call = self.call(args)
-        arrays, outs = [], []
+        self._bind(core, args, touches)()
+
+    def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
+        """The call with its operands' arrays, which stay where they are in a core's own memories."""
+        own = type(self).perform is TileInstruction.perform and all(t.region.space > Space.GM for t in touches)
+        return self._bind(core, args, touches) if own else None
+
+    def _bind(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], None]:
+        call, profile = self.call(args), core.profile
+        reads: list[Lanes] = []
+        writes: list[Lanes] = []
         for touch in touches:
-            view = core.view(touch.region)
-            dtype = viewed_as(view, args[touch.operand].dtype)
-            if touch.mode == Mode.READ:
-                arrays.append(lanes_in(view, self.values, dtype))
-            else:
-                outs.append((touch.region, view, dtype))
-        with np.errstate(over="ignore", invalid="ignore"):
-            results = self.compute(call, arrays, core.profile)
-        results = results if isinstance(results, tuple) else (results,)
-        for (region, view, dtype), result in zip(outs, results, strict=True):
-            for burst, elements in in_bursts(region, view, result):
-                store_lanes(burst, elements, self.values, dtype)
+            lanes = Lanes.of(core, touch.region, self.values, args[touch.operand].dtype)
+            (reads if touch.mode == Mode.READ else writes).append(lanes)
+
+        def run() -> None:
+            with np.errstate(all="ignore"):
+                results = self.compute(call, [lanes.read() for lanes in reads], profile)
+                results = results if isinstance(results, tuple) else (results,)
+                for lanes, result in zip(writes, results, strict=True):
+                    lanes.write(result)
+
+        return run
 
     def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> Any:
         """Results for the written operands, in operand order. Default: ``semantics(*arrays, *scalars)``."""
@@ -546,31 +598,35 @@ class MemoryInstruction(Definition):
 
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         """Apply the semantics to the bytes as arrays; rows come as leading dimensions."""
-        arrays, outs = [], []
+        self._bind(core, args, touches)()
+
+    def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
+        """The call with its operands' arrays, which stay where they are in a core's own memories."""
+        own = type(self).perform is MemoryInstruction.perform and all(t.region.space > Space.GM for t in touches)
+        return self._bind(core, args, touches) if own and not self.stateful else None
+
+    def _bind(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], None]:
+        reads: list[Lanes] = []
+        writes: list[Lanes] = []
         for touch in touches:
-            if not touch.used:
-                continue
-            view = core.view(touch.region)
-            dtype = viewed_as(view, args[touch.operand].dtype)
-            if touch.mode == Mode.READ:
-                arrays.append(lanes_in(view, self.values, dtype))
+            if touch.used:
+                lanes = Lanes.of(core, touch.region, self.values, args[touch.operand].dtype, touch.mask)
+                (reads if touch.mode == Mode.READ else writes).append(lanes)
+        scalars = [v for o, v in zip(self.inputs, args, strict=False) if o.sort is Sort.SCALAR]
+
+        def run() -> None:
+            if any(lanes.view.size == 0 for lanes in writes):
+                return
+            arrays = [lanes.read() for lanes in reads]
+            if self.stateful:
+                results = self.semantics(self.call(args), core.state, *arrays)
             else:
-                outs.append((view, dtype, touch))
-        if any(view.size == 0 for view, _, _ in outs):
-            return
-        if self.stateful:
-            results = self.semantics(self.call(args), core.state, *arrays)
-        else:
-            scalars = [v for o, v in zip(self.inputs, args, strict=False) if o.sort is Sort.SCALAR]
-            results = self.semantics(*arrays, *scalars)
-        results = results if isinstance(results, tuple) else (results,) * len(outs)
-        for (view, dtype, touch), result in zip(outs, results, strict=True):
-            for burst, lanes in in_bursts(touch.region, view, result):
-                if touch.mask is None:
-                    store_lanes(burst, lanes, self.values, dtype)
-                else:
-                    active = touch.mask[: view.shape[-1] * dtype.size : dtype.size].astype(bool)
-                    np.copyto(lanes_in(burst, "bits", dtype), lanes, where=active)
+                results = self.semantics(*arrays, *scalars)
+            results = results if isinstance(results, tuple) else (results,) * len(writes)
+            for lanes, result in zip(writes, results, strict=True):
+                lanes.write(result)
+
+        return run
 
     def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
         """Data-dependent warnings of the definition's ``watch``."""
@@ -854,6 +910,9 @@ class BoundRegisterInstruction:
         """Register instructions have none."""
         return
 
+    def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
+        """Nothing is: a register is another object in each call."""
+
     def conclude(self, core: Core, args: Sequence[Any]) -> None:
         """Register instructions have no expansion."""
         return
@@ -1076,6 +1135,10 @@ class PlainInstruction(Definition):
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Any:
         """Apply the effect."""
         return self.effect(core, self.call(args))
+
+    def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
+        """The effect with the call's operands."""
+        return partial(self.effect, core, self.call(args))
 
 
 @dataclass

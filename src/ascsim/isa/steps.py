@@ -74,6 +74,9 @@ class Move:
         for burst, elements in in_bursts(written, view, moved):
             burst[...] = elements
 
+    def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
+        """Nothing is."""
+
     def conclude(self, core: Core, args: Sequence[Any]) -> None:
         """Nothing is yielded."""
 

@@ -91,6 +91,9 @@ class Instruction(Protocol):
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Any:
         """Carry it out; returns what it yields (registers, scalars)."""
 
+    def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
+        """What carries out the same call any number of times, with all done before that can be; None: ``perform`` it."""
+
     def conclude(self, core: Core, args: Sequence[Any]) -> Any:
         """What the call yields once the smaller instructions have run."""
 
@@ -120,6 +123,9 @@ class _Plan:
     accesses: bytes
     groups: list[_PlannedGroup] | None = None
     dtype: int = 0
+    prepared: Callable[[], Any] | None = None
+    """What carries it out on the core ``prepared_for``, where it has been asked for before."""
+    prepared_for: Core | None = None
 
 
 class Memory:
@@ -397,10 +403,7 @@ class Machine:
             return self._run(core, plan, args, site, -1)
         row = self._write_row(core, plan, site, -1)
         self._note_findings(plan.findings, row, site)
-        try:
-            self._note_findings(instruction.observe(core, args, []), row, site)
-        except ValueError as error:
-            raise self._fault(instruction, [], site, row, error) from error
+        self._observe(core, plan, args, site, row)
         for group in plan.groups:
             self._run_group(core, group, site, row)
         return instruction.conclude(core, args)
@@ -419,17 +422,19 @@ class Machine:
         return _Plan(instruction, findings, [], instruction.row_fields(core, args), b"", planned, _dtype_code(args))
 
     def _run(self, core: Core, plan: _Plan, args: Sequence[Any], site: int, parent: int) -> Any:
-        instruction = plan.instruction
         if self.auto_sync is not None:
             self.auto_sync.before(core, plan.fields, plan.touches, site)
         row = self._write_row(core, plan, site, parent)
         self._note_findings(plan.findings, row, site)
         if parent < 0:
-            try:
-                self._note_findings(instruction.observe(core, args, plan.touches), row, site)
-            except ValueError as error:
-                raise self._fault(instruction, plan.touches, site, row, error) from error
+            self._observe(core, plan, args, site, row)
         return self._perform(core, plan, args, plan.touches, site, row)
+
+    def _observe(self, core: Core, plan: _Plan, args: Sequence[Any], site: int, row: int) -> None:
+        try:
+            self._note_findings(plan.instruction.observe(core, args, plan.touches), row, site)
+        except ValueError as error:
+            raise self._fault(plan.instruction, plan.touches, site, row, error) from error
 
     def _perform(
         self, core: Core, plan: _Plan, args: Sequence[Any], touches: list[Touch], site: int, row: int,
@@ -443,6 +448,10 @@ class Machine:
             held.hold(row, partial(self._perform_late, core, plan, args, touches, site, row, core.state.copy()))
             return None
         try:
+            if plan.prepared_for is not core:
+                plan.prepared, plan.prepared_for = plan.instruction.prepared(core, args, touches), core
+            if plan.prepared is not None:
+                return plan.prepared()
             return plan.instruction.perform(core, args, touches)
         except ValueError as error:
             raise self._fault(plan.instruction, touches, site, row, error) from error
@@ -515,6 +524,8 @@ class Machine:
             names = {"name": instruction.name, "title": instruction.title, "asm": instruction.asm_title}
             self.sink.note("mnemonic", {"id": number, **names})
         accesses = plan.accesses
+        if len(accesses) <= _MOST_ACCESSES:
+            return self._append(core, plan, site, parent, work, accesses)
         row = self._append(core, plan, site, parent, work, accesses[:_MOST_ACCESSES])
         for first in range(_MOST_ACCESSES, len(accesses), _MOST_ACCESSES):  # the rest stands in rows below it
             part = accesses[first : first + _MOST_ACCESSES]

@@ -38,6 +38,11 @@ def compiled(function: Callable, notice: Callable[[str], None] | None = None) ->
     return call
 
 
+def is_made(function: Callable) -> bool:
+    """Whether a compiled twin of a loop is on disk, so that it can be had in a moment."""
+    return any(_directory(function.__module__).glob(f"{function.__name__}_*.o"))
+
+
 Signature = tuple[Any, ...]
 """Of each argument: None for a number, (dtype, dimensions) of an array, (class, those of its fields) of a named tuple."""
 

@@ -125,6 +125,21 @@ def tassign(made: Tile, address: int) -> Tile:
     return made.at(address)
 
 
+def _are_plain(args: Sequence[Any]) -> bool:
+    """Whether arguments are operands as they are: tiles that have their names."""
+    for value in args:  # noqa: SIM110 - a generator takes as long as the rest of a call
+        if type(value) is not Tile or not value.name:
+            return False
+    return True
+
+
+def _operands(definition: Definition, args: Sequence[Any], frame: Any) -> tuple:
+    """Arguments as operands: tiles named, arrays as what is asked for."""
+    inputs = definition.inputs
+    asked = (_operand(o.sort, _named(a, frame)) for o, a in zip(inputs, args, strict=False))
+    return (*asked, *args[len(inputs) :])
+
+
 def _operand(sort: Sort, value: Any) -> Any:
     if isinstance(value, GlobalArray):
         return value.as_tensor() if sort is Sort.GLOBAL else value.as_pointer()
@@ -173,9 +188,7 @@ class Function:
         if keywords:
             args = _with_keywords(definition, args, keywords)
         frame = sys._getframe(1)
-        operands = tuple(
-            _operand(o.sort, _named(a, frame)) for o, a in zip(definition.inputs, args, strict=False)
-        ) + tuple(args[len(definition.inputs) :])
+        operands = args if _are_plain(args) else _operands(definition, args, frame)
         site = machine.site(frame.f_code.co_filename, frame.f_lineno)
         try:
             if isinstance(definition, RegisterInstruction):

@@ -21,7 +21,9 @@ _SIGN = np.uint32(0x80000000)
 
 def rank(bits: np.ndarray, order: int) -> np.ndarray:
     """Ranks (uint32, the shape of ``bits``) of raw elements, an unsigned array of 8, 16 or 32 bits."""
-    wide = bits.astype(np.uint32) << np.uint32(32 - 8 * bits.itemsize)
+    wide = bits.astype(np.uint32)
+    if bits.itemsize < 4:
+        wide = wide << np.uint32(32 - 8 * bits.itemsize)
     if order == UNSIGNED:
         return wide
     if order == SIGNED:
@@ -39,7 +41,7 @@ def bits_of_rank(ranks: np.ndarray, order: int, itemsize: int) -> np.ndarray:
     else:
         all_ones_where_negative = ~(ranks.view(np.int32) >> np.int32(31)).view(np.uint32)
         wide = ranks ^ (all_ones_where_negative | _SIGN)
-    return wide >> np.uint32(32 - 8 * itemsize)
+    return wide >> np.uint32(32 - 8 * itemsize) if itemsize < 4 else wide
 
 
 def is_nan(bits: np.ndarray, order: int) -> np.ndarray:

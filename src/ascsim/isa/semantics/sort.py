@@ -19,7 +19,8 @@ def value_rank(bits: np.ndarray, order: int) -> np.ndarray:
     ranks = rank(bits, order)
     if order in (UNSIGNED, SIGNED):
         return ranks
-    return ranks + (ranks == _ZERO_RANK - np.uint32(1)).astype(np.uint32)
+    negative_zeros = ranks == _ZERO_RANK - np.uint32(1)
+    return ranks + negative_zeros if np.any(negative_zeros) else ranks
 
 
 def sort_blocks(bits: np.ndarray, indices: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
@@ -32,12 +33,22 @@ def sort_blocks(bits: np.ndarray, indices: np.ndarray, order: int) -> tuple[np.n
     a NaN is its sign (the padding of tails with negative NaN relies on that end of it), and so its payload.
     """
     ranks = value_rank(bits, order)
-    keys = np.sort(((~ranks).astype(np.uint64) << _HIGH) | indices)
-    ranked = ~(keys >> _HIGH).astype(np.uint32)
+    keys = np.empty(bits.shape, np.uint64)
+    low, high = _words_of(keys)
+    low[...] = indices
+    np.invert(ranks, high)
+    keys.sort()  # of 64-bit numbers NumPy sorts several at once, in the processor's widest registers
+    ranked = ~high
     sorted_bits = bits_of_rank(ranked, order, bits.itemsize).astype(bits.dtype)
     if order not in (UNSIGNED, SIGNED):
         _restore_zeros(sorted_bits, ranked, bits, ranks, indices)
-    return sorted_bits, keys.astype(np.uint32)
+    return sorted_bits, low
+
+
+def _words_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The low and the high 32 bits of 64-bit numbers: views of them."""
+    words = keys.view(np.uint32).reshape(*keys.shape, 2)
+    return words[..., 0], words[..., 1]
 
 
 def _restore_zeros(
@@ -47,9 +58,11 @@ def _restore_zeros(
 
     The zeros are sorted once more, by block, index and position (of 26, 32 and 5 bits), each taking its sign along.
     """
-    flat_bits = bits.copy().reshape(-1)
-    before = np.flatnonzero((ranks == _ZERO_RANK).reshape(-1))
-    negative = flat_bits[before] != 0
+    zeros = ranks == _ZERO_RANK
+    if not np.any(zeros):
+        return
+    before = np.flatnonzero(zeros)
+    negative = bits.copy().reshape(-1)[before] != 0
     if not np.any(negative):
         return
     block, position = before // bits.shape[-1], before % bits.shape[-1]

@@ -359,8 +359,7 @@ def flushing(
     flushes = flushed in profile.subnormals_flushed and kind.kind == "f" and not getattr(call, "precision", 0)
     if flushes:
         given = [arithmetic.flush(g, _SMALLEST[kind]) for g in given]
-    with np.errstate(all="ignore"):
-        result: np.ndarray = function(*given)
+    result: np.ndarray = function(*given)
     return arithmetic.flush(result, _SMALLEST[kind]) if flushes else result
 
 
