@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ascsim.report import page
-from checks.builder import MTE2, Builder, V
+from checks.builder import MTE2, Builder, V, gm
 from report.page.browser import ask, needs_browser
 from report.page.pages import racy, shown
 
@@ -206,3 +206,26 @@ def test_it_is_printed_light_and_short(tmp_path: Path) -> None:
     assert console == []
     assert [theme for theme, _ in found] == ["dark", "light", "dark"]
     assert found[1][1] < found[0][1] == found[2][1]
+
+
+def test_reasons_of_idle_time_lead_to_their_lines(tmp_path: Path) -> None:
+    builder = Builder()
+    builder.launch(1)
+    for _ in range(2):
+        builder.op(MTE2, "TLOAD", reads=[gm(0, 4096)], writes=[{"start": 0, "length": 4096}], line=3)
+        builder.set(MTE2, V, line=4)
+        builder.wait(MTE2, V, line=5)
+        builder.op(V, "TADD", reads=[0], writes=[8192], line=6)
+        builder.set(V, MTE2, line=7)
+        builder.wait(V, MTE2, line=8)
+    builder.end(1)
+    found, console = ask(
+        tmp_path,
+        page.html([shown(builder)], "kernel.cpp"),
+        """const links = [...document.querySelectorAll(".why .link")], texts = links.map(link => link.textContent);
+        links[0].click();
+        return [texts, document.querySelector(".row.chosen > span").textContent];""",
+    )
+    assert console == []
+    assert {"kernel.cpp:5", "kernel.cpp:3"} <= set(found[0])
+    assert found[0][0] == f"kernel.cpp:{found[1]}"

@@ -21,6 +21,7 @@ from ascsim.report.page.bars import Bars, bars_of
 from ascsim.report.page.memory import memory_of
 from ascsim.report.page.source import Lines
 from ascsim.report.terminal import counts, instructions
+from ascsim.report.time import near
 from ascsim.timing import Schedule
 from ascsim.timing.summary import Sites, summarize
 
@@ -106,6 +107,8 @@ def data_of(run: Shown) -> dict[str, Any]:
     if run.schedule is not None and bars is not None:
         summary = summarize(run.schedule, run.sites)
         data["time"] = summary.as_dict()
+        for bubble in data["time"]["bubbles"]:
+            bubble |= {"where": near(bubble["where"]), "behind": near(bubble["behind"])}
         data["timeline"] = bars.as_data()
         data["memory"] = memory_of(run.schedule, bars)
         data["table"] = lines.table(run.schedule, bars)

@@ -37,6 +37,7 @@ class Page {
     this.timeline.showArrows = one("#arrows").checked;
     this.timeline.showPath = one("#path").checked;
     this.memory = new MemoryMap(run.memory, lives, this.view, one("#memory"));
+    this.memory.whole = one("#whole").checked;
     this.view.listeners.push(() => this.draw());
     one("#all-cores").hidden = true;
     const spaces = run.memory.spaces;

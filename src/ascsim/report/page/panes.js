@@ -95,7 +95,7 @@ class Panes {
     const roof = time.roofline;
     const idle = time.bubbles.slice(0, 12).map(bubble => make("li", {},
       make("b", {}, `${bubble.track} `), `${grouped(bubble.cycles)} cycles in ${plural(bubble.times, "gap")}: ${bubble.cause}`,
-      make("div.dim.mono", {}, this.near(bubble.where), bubble.behind ? `, behind ${this.near(bubble.behind)}` : "")));
+      make("div.dim", {}, ...this.linked(bubble.where), ...(bubble.behind ? [", behind ", ...this.linked(bubble.behind)] : []))));
     const guesses = time.guesses.slice(0, 6).map(([source, cycles]) => make("li", {}, make("b", {}, `${grouped(cycles)} cycles `), source.replace(/^guess: /, "")));
     body.replaceChildren(make("div.columns", {},
       make("div", {}, make("h3", {}, "Pipes"), tracks,
@@ -106,10 +106,11 @@ class Panes {
         guesses.length ? make("details", {}, make("summary", {}, "Guessed costs on the critical path"), make("ul.why", {}, ...guesses)) : "")));
   }
 
-  /** A path as the page writes it. */
-  near(place) {
-    const path = this.run.files.paths.find(one => place.includes(`/${one}:`));
-    return path ? place.replace(new RegExp(`\\S*/(?=${path.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}:)`), "") : place;
+  /** A place `file:line` (perhaps after words) as a link, where the page knows it. */
+  linked(place) {
+    const name = place.split(" ").at(-1);
+    const line = this.lines.findIndex((_, n) => this.where(n) === name);
+    return line < 0 ? [place] : [place.slice(0, place.length - name.length), this.link(line)];
   }
 
   bar(part, whole) {
