@@ -381,3 +381,39 @@ def test_compiled_and_plain_agree(trace: Trace, chip: str) -> None:
     for name in ("issue", "start", "end", "idle", "held", "by"):
         assert (getattr(plain, name) == getattr(fast, name)).all(), name
     assert all((a == b).all() for a, b in zip(plain.path, fast.path, strict=True))
+
+
+def exchange(builder: Builder, blocks: int, rounds: int) -> dict[str, list[int]]:
+    """Cores that in turn do long work (each in its own rounds), arrive, and wait for all; core after core."""
+    rows: dict[str, list[int]] = {"await": [], "after": []}
+    for core in range(blocks):
+        builder.core = core
+        builder.row(S, Kind.LAUNCH_BEGIN, "", line=0, arg=1)
+        for turn in range(rounds):
+            builder.op(V, "long" if turn % blocks == core else "short")
+            builder.row(V, Kind.ARRIVE, "arrive", arg=turn + 1, pipe2=3)
+            rows["await"].append(builder.row(S, Kind.AWAIT, "await", arg=turn + 1, pipe2=3))
+        rows["after"].append(builder.op(V))
+        builder.row(S, Kind.LAUNCH_END, "", line=0, arg=1)
+    return rows
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_a_core_waits_for_the_signals_of_others(compile: bool) -> None:
+    builder = Builder()
+    rows = exchange(builder, 2, 4)
+    schedule = of(builder, compile=compile)
+    first, second = np.array(rows["await"]).reshape(2, 4)
+    assert (schedule.end[first] == schedule.end[second]).all(), "both go on when the last has arrived"
+    assert (np.diff(schedule.end[first]) > 100).all(), "one of the two has long work in each round"
+    assert schedule.start[rows["after"][0]] == schedule.end[first[-1]] + 1
+    lengths = schedule.path.end - schedule.path.begin
+    assert lengths.sum() == schedule.total
+
+
+def test_more_blocks_than_cores_that_wait_for_each_other_have_times_all_the_same() -> None:
+    builder = Builder()
+    rows = exchange(builder, 3, 2)
+    schedule = of(builder)
+    assert (schedule.start[rows["after"]] > 0).all()
+    assert (schedule.path.end - schedule.path.begin).sum() == schedule.total

@@ -8,6 +8,7 @@ latency the next one may overlap, unless the pipe keeps its own order (``ordered
 set_flag(P -> Q)          takes effect when all that P was given before is complete; P goes on
 wait_flag on Q            holds Q until its set has taken effect; on S it holds the issue
 unlock on P, lock on Q    are like a set and its wait: a lock belongs to the newest unlock of its mutex
+signals between cores     an arrival is like a set; a wait holds its pipe until all arrivals that make its signal are
 pipe_barrier(P)           holds P until all that P was given before is complete
 pipe_barrier(PIPE_ALL)    holds every pipe, and the issue, until all pipes are
 a vector function         is one instruction of V; inside, instructions are given out in order, so many a cycle, to
@@ -31,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-INSTRUCTION, SET_FLAG, WAIT_FLAG, BARRIER, VF_BEGIN, VF_END, MEM_BAR, OTHER = 0, 1, 2, 3, 6, 7, 8, 255
+INSTRUCTION, SET_FLAG, WAIT_FLAG, BARRIER, VF_BEGIN, VF_END, MEM_BAR, AWAIT, OTHER = 0, 1, 2, 3, 6, 7, 8, 12, 255
 _S, _V, _ALL = 0, 1, 6
 _LOAD, _EXECUTE, _STORE = 0, 1, 2
 
@@ -47,7 +48,7 @@ class Rules(NamedTuple):
 
 class Rows(NamedTuple):
     """The rows in visiting order: ``kind`` (OTHER: passed over), ``pipe``, ``lane``, cycles ``busy`` and ``latency``, and
-    for a wait the position of its set, or -1."""
+    for a wait the position of its set, or -1. ``since`` is when the signal of a wait for other cores is complete."""
 
     kind: Any
     pipe: Any
@@ -55,6 +56,7 @@ class Rows(NamedTuple):
     busy: Any
     latency: Any
     partner: Any
+    since: Any
 
 
 class Times(NamedTuple):
@@ -256,6 +258,12 @@ def place(
                 match = rows.partner[position]
                 if 0 <= match < position and times.end[match] > end:
                     end, by = times.end[match], match
+                    state.held[pipe] = position
+                state.free[pipe], state.free_by[pipe] = end, position
+                _complete(state, pipe, end, position)
+            elif kind == AWAIT:
+                if rows.since[position] > end:
+                    end, by = rows.since[position], rows.partner[position]
                     state.held[pipe] = position
                 state.free[pipe], state.free_by[pipe] = end, position
                 _complete(state, pipe, end, position)

@@ -138,39 +138,52 @@ def schedule(
     instant = frozenset(int(pipe) for pipe in infinite)
     cycles = cycles_of(trace, work, table, lane, _serial(trace, order), share, instant)
     busy = cycles.busy.copy()
-    busy[np.isin(kind, (Kind.SET_FLAG, Kind.WAIT_FLAG, Kind.LOCK, Kind.UNLOCK))] = table.flag
+    busy[np.isin(kind, _FLAGS)] = table.flag
     barrier = kind == Kind.BARRIER
     busy[barrier] = table.barrier * np.maximum(trace.rows["arg"][barrier].astype(np.int64), 1)
     seen = np.where(is_span | (kind == Kind.LAUNCH_BEGIN) | (kind == Kind.LAUNCH_END), pipes.OTHER, kind)
     seen[kind == Kind.CACHE] = pipes.OTHER
+    seen[kind == Kind.ARRIVE] = pipes.SET_FLAG
     seen[kind == Kind.UNLOCK] = pipes.SET_FLAG
     seen[kind == Kind.LOCK] = pipes.WAIT_FLAG
     seen[(kind == Kind.LOCK) & (trace.rows["pipe2"] == 1)] = pipes.OTHER  # it holds nothing back
     partner = _partners(trace, order, visit)
-    columns = (seen, trace.rows["pipe"], lane, busy, cycles.latency, partner)
-    rows = pipes.Rows(
-        *(np.ascontiguousarray(column[order] if column is not partner else column, np.int64) for column in columns)
-    )
-    times = pipes.new_times(n)
+    columns = (seen, trace.rows["pipe"], lane, busy, cycles.latency)
+    since = np.zeros(n, np.int64)
+    rows = pipes.Rows(*(np.ascontiguousarray(column[order], np.int64) for column in columns), partner, since)
     ordered = np.array([_name(pipe) in profile.ordered_pipes for pipe in range(N_PIPES)], np.int64)
     ports = np.array([table.ports[lane] for lane in LANES], np.int64)
     chip = np.array([table.issue, table.queue, table.vector_start, table.dispatch], np.int64)
     slots = 1 + max((core.slot for core in placed), default=0)
-    state = pipes.new_state(N_PIPES, table.queue, int(ports.max()), slots)
     slot = np.array([core.slot for core in placed], np.int64)
     is_long = n > PLAIN_ROWS if compile is None else compile
-    arguments: Any = (pipes.Rules(ordered, ports, chip), rows, visit.starts, slot, visit.launch)
     place: Any = pipes.place
     walk: Any = pipes.walk_back
     if is_long:
         place, walk = compiled(pipes.place, notice), compiled(pipes.walk_back, notice)
-    else:
-        arguments = (
-            pipes.Rules(*(array.tolist() for array in arguments[0])),
-            pipes.Rows(*(column.tolist() for column in rows)),
-            *(array.tolist() for array in arguments[2:]),
-        )
-    last = place(*arguments, times, state)
+
+    def placed_once() -> tuple[pipes.Times, int]:
+        times = pipes.new_times(n)
+        state = pipes.new_state(N_PIPES, table.queue, int(ports.max()), slots)
+        arguments: Any = (pipes.Rules(ordered, ports, chip), rows, visit.starts, slot, visit.launch)
+        if not is_long:
+            arguments = (
+                pipes.Rules(*(array.tolist() for array in arguments[0])),
+                pipes.Rows(*(column.tolist() for column in rows)),
+                *(array.tolist() for array in arguments[2:]),
+            )
+        return times, place(*arguments, times, state)
+
+    times, last = placed_once()
+    signals = _signals(trace, order, visit)
+    for _ in range(len(signals) + 1):
+        if not _passed_on(signals, times, partner, since):
+            break
+        times, last = placed_once()
+    else:  # more blocks than cores, and they wait for each other: on the chip they would for ever
+        for waits, _ in signals:
+            partner[waits], since[waits] = -1, 0
+        times, last = placed_once()
     ended = int(times.end.max(initial=0)) if last >= 0 else 0
     begin_end = [np.empty(2 * n + 1, np.int64) for _ in range(3)]
     length = walk(rows.kind, times, last, _time(times, last, n, ended), *begin_end)
@@ -194,6 +207,9 @@ def schedule(
         by_row(rows_at(_positions(times.issue_by, n))), by_row(times.issue_by >= n) == 1, _timed(placed, times, visit),
         Path(rows_at(_positions(nodes, n)), nodes >= n, begins, ends), instant,
     )  # fmt: skip
+
+
+_FLAGS = (Kind.SET_FLAG, Kind.WAIT_FLAG, Kind.LOCK, Kind.UNLOCK, Kind.ARRIVE, Kind.AWAIT)
 
 
 def _positions(nodes: np.ndarray, n: int) -> np.ndarray:
@@ -249,6 +265,35 @@ def _partners(trace: Trace, order: np.ndarray, visit: Visit) -> np.ndarray:
         else:
             partner[position] = unlocked.get((core, mutex), -1)
     return partner
+
+
+def _signals(trace: Trace, order: np.ndarray, visit: Visit) -> list[tuple[list[int], list[int]]]:
+    """Positions of the waits and of the arrivals of each signal between cores."""
+    kind = trace.kind[order]
+    positions = np.flatnonzero((kind == Kind.ARRIVE) | (kind == Kind.AWAIT))
+    launch = visit.launch[np.searchsorted(visit.starts, positions, side="right") - 1]
+    tokens = trace.rows["arg"][order[positions]]
+    found: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+    for position, number, token in zip(positions.tolist(), launch.tolist(), tokens.tolist(), strict=True):
+        waits, arrivals = found.setdefault((number, token), ([], []))
+        (arrivals if kind[position] == Kind.ARRIVE else waits).append(position)
+    return [signal for (_, token), signal in found.items() if token and all(signal)]
+
+
+def _passed_on(
+    signals: list[tuple[list[int], list[int]]], times: pipes.Times, partner: np.ndarray, since: np.ndarray
+) -> bool:
+    """Tell the waits of each signal when its last arrival was complete; whether any hears something new.
+
+    Cores are placed one after the other: where they wait for each other, as often as news come.
+    """
+    is_new = False
+    for waits, arrivals in signals:
+        newest = max(arrivals, key=lambda position: int(times.end[position]))
+        at = int(times.end[newest])
+        is_new |= bool((since[waits] != at).any())
+        partner[waits], since[waits] = newest, at
+    return is_new
 
 
 def _both_ways(partner: np.ndarray) -> np.ndarray:

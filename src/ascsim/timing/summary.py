@@ -10,6 +10,7 @@ import numpy as np
 
 from ascsim.diagnostics import Site
 from ascsim.machine.dtypes import BY_CODE
+from ascsim.machine.signals import unpacked
 from ascsim.machine.trace import Kind
 from ascsim.machine.words import Pipe
 from ascsim.profiles.costs import LANES
@@ -281,6 +282,8 @@ class _Reader:
             cause = f"flag {source} to {target}, EVENT_ID{int(record['arg'])}"
         elif record["kind"] == Kind.LOCK:
             cause = f"mutex {int(record['arg'])}"
+        elif record["kind"] == Kind.AWAIT:
+            cause = f"flag {unpacked(int(record['pipe2']))[1]} of other cores"
         else:
             cause = f"barrier on PIPE_{Pipe(int(record['pipe'])).name}"
         behind = held
