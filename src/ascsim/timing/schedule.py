@@ -38,6 +38,10 @@ class CoreRun(NamedTuple):
     end: int
 
 
+GIVES, TAKES = (Kind.SET_FLAG, Kind.UNLOCK, Kind.ARRIVE), (Kind.WAIT_FLAG, Kind.LOCK, Kind.AWAIT)
+"""What tells another pipe or core that work is done, and what waits to be told."""
+
+
 class Path(NamedTuple):
     """The critical path in order of time (arrays): rows, whether it was their issue, and from when to when."""
 
@@ -138,7 +142,7 @@ def schedule(
     instant = frozenset(int(pipe) for pipe in infinite)
     cycles = cycles_of(trace, work, table, lane, _serial(trace, order), share, instant)
     busy = cycles.busy.copy()
-    busy[np.isin(kind, _FLAGS)] = table.flag
+    busy[np.isin(kind, (*GIVES, *TAKES))] = table.flag
     barrier = kind == Kind.BARRIER
     busy[barrier] = table.barrier * np.maximum(trace.rows["arg"][barrier].astype(np.int64), 1)
     seen = np.where(is_span | (kind == Kind.LAUNCH_BEGIN) | (kind == Kind.LAUNCH_END), pipes.OTHER, kind)
@@ -150,7 +154,7 @@ def schedule(
     partner = _partners(trace, order, visit)
     columns = (seen, trace.rows["pipe"], lane, busy, cycles.latency)
     since = np.zeros(n, np.int64)
-    rows = pipes.Rows(*(np.ascontiguousarray(column[order], np.int64) for column in columns), partner, since)
+    rows = pipes.Rows._make([*(np.ascontiguousarray(column[order], np.int64) for column in columns), partner, since])
     ordered = np.array([_name(pipe) in profile.ordered_pipes for pipe in range(N_PIPES)], np.int64)
     ports = np.array([table.ports[lane] for lane in LANES], np.int64)
     chip = np.array([table.issue, table.queue, table.vector_start, table.dispatch], np.int64)
@@ -207,9 +211,6 @@ def schedule(
         by_row(rows_at(_positions(times.issue_by, n))), by_row(times.issue_by >= n) == 1, _timed(placed, times, visit),
         Path(rows_at(_positions(nodes, n)), nodes >= n, begins, ends), instant,
     )  # fmt: skip
-
-
-_FLAGS = (Kind.SET_FLAG, Kind.WAIT_FLAG, Kind.LOCK, Kind.UNLOCK, Kind.ARRIVE, Kind.AWAIT)
 
 
 def _positions(nodes: np.ndarray, n: int) -> np.ndarray:
