@@ -57,7 +57,7 @@ def _neighbours(values: np.ndarray, rounded: Rows) -> np.ndarray:
     return values[..., 0]
 
 
-def _stopping(kind: DType) -> Rows:
+def stopping(kind: DType) -> Rows:
     """Rounding of the A2/A3's sums of repeats and blocks: half stops at 65504."""
     if kind.size == 4:
         return lambda sums: sums
@@ -103,9 +103,9 @@ def _sum_on_a2a3(rows: np.ndarray, call: SimpleNamespace, kind: DType) -> tuple[
         return _short_way(rows)
     lanes, step = REGISTER_BYTES // kind.size, stepwise(arithmetic.add, arithmetic.add, kind)
     if rows.shape[1] <= lanes:
-        return _neighbours(_parts(rows, lanes, 0)[:, 0], _stopping(kind)), None
+        return _neighbours(_parts(rows, lanes, 0)[:, 0], stopping(kind)), None
     tmp = _halved(rows, lanes, step)
-    return _neighbours(tmp[:, 0], _stopping(kind)), tmp.reshape(len(rows), -1)
+    return _neighbours(tmp[:, 0], stopping(kind)), tmp.reshape(len(rows), -1)
 
 
 def _sum_on_a5(rows: np.ndarray, kind: DType) -> np.ndarray:
