@@ -163,6 +163,30 @@ def test_outside_is_not_reserved_too() -> None:
     assert builder.codes("a5") == ["B001"]
 
 
+@pytest.mark.parametrize(("address", "code"), [(0x10, "B002"), (UB_A3 - 32, "B001")])
+def test_a_tile_that_lies_wrong_is_one_finding(address: int, code: str) -> None:
+    builder = Builder()
+    wrong, right = builder.tile("wrong", address, 1, 64), builder.tile("right", 0x2000, 1, 64)
+    at = {"start": address, "length": 256, "object": wrong.number, "align": 5}
+    builder.op(MTE2, "TLOAD", [gm(0, 256)], [at], line=1)
+    builder.sync(MTE2, V)
+    builder.op(V, "TADD", [at, at], [right], line=2)
+    builder.op(V, "TMUL", [at], [right.address + 1024], line=3)
+    found = only(builder)
+    assert (found.code, found.places[0].what) == (code, "write of wrong by TLOAD")
+    assert found.notes[-2:] == (
+        "the same for the read of wrong by TADD at line 2", "the same for the read of wrong by TMUL at line 3",
+    )  # fmt: skip
+
+
+def test_two_tiles_that_lie_wrong_are_two_findings() -> None:
+    builder = Builder()
+    for line, address in enumerate((0x10, 0x1010), start=1):
+        tile = builder.tile("wrong", address, 1, 64)
+        builder.op(V, "TEXPANDS", [], [{"start": address, "object": tile.number, "align": 5}], line=line)
+    assert builder.codes() == ["B002", "B002"]
+
+
 # Tiles
 
 

@@ -47,6 +47,20 @@ def test_kinds(writes: tuple[bool, bool], kind: str) -> None:
     ]
 
 
+def test_the_same_two_instructions_either_way_round_are_one_finding() -> None:
+    """Each core reads what the other writes: the one reads first, of the other the write comes first."""
+    builder = Builder()
+    for builder.core in (0, 1):
+        builder.launch(1, "Kernel", 2)
+        builder.op(MTE3, "TSTORE", [], [gm(4096 * builder.core)], line=1)
+        builder.sync(MTE3, MTE2)
+        builder.op(MTE2, "TLOAD", [gm(4096 * (1 - builder.core))], [], line=2)
+        builder.end(1)
+    (found,) = builder.run()
+    assert found.headline == "Potential RAW hazard detected at GM in Kernel, between cores 0 and 1"
+    assert found.count == 2
+
+
 def test_each_core_its_own_bytes() -> None:
     assert two_cores(gm(0), gm(256), (True, True)).run() == []
 

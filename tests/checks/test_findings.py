@@ -42,7 +42,7 @@ def test_a_trace_without_notes() -> None:
 def test_program_order_and_plain_data() -> None:
     builder = Builder()
     for line in (5, 3, 9):
-        builder.op(V, "op", [{"start": 16, "align": 5}], line=line)
+        builder.op(V, "op", [{"start": 16 + 1024 * line, "align": 5}], line=line)
     found = builder.run()
     assert [d.places[0].site.line for d in found if d.places[0].site] == [5, 3, 9]
     for d in found:
@@ -63,7 +63,7 @@ def test_the_limit_says_what_it_hides() -> None:
 def test_errors_are_not_crowded_out_by_warnings() -> None:
     builder = Builder()
     for line in range(1, 6):
-        builder.op(V, "op", [{"start": 262144 - 64, "length": 32}], line=line)
+        builder.op(V, "op", [{"start": 262144 - 64 * line, "length": 32}], line=line)
     builder.op(V, "op", [{"start": 16, "align": 5}], line=9)
     found = builder.run("a5", limit=2)
     assert [d.code for d in found] == ["B003", "B002", "N001"]

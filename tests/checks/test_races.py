@@ -616,3 +616,44 @@ def test_a_barrier_on_all_pipes_ends_every_race() -> None:
         twin.op(pipe, "op", reads, writes)
         twin.barrier(ALL)
     assert twin.run() == []
+
+
+@pytest.mark.parametrize(("second", "codes"), [(0xFE0, ["R003"]), (0x1000, [])])
+def test_tiles_across_each_other_are_one_finding(second: int, codes: list[str]) -> None:
+    """Two loads meet in the block that the tiles share: what helps is to move one, not a barrier."""
+    builder = Builder()
+    a, b = builder.tile("a", 0, 16, 64), builder.tile("b", second, 16, 64)
+    builder.op(MTE2, "TLOAD", [gm(0, 4096)], [a], line=1)
+    builder.op(MTE2, "TLOAD", [gm(8192, 4096)], [b], line=2)
+    builder.sync(MTE2, V)
+    builder.op(V, "TADD", [a, b], [0x8000], line=3)
+    found = builder.run()
+    assert [d.code for d in found] == codes
+    if found:
+        assert found[0].mend.startswith("Leave the two apart: the first ends at 0x1000. If the memory is meant")
+        assert "a 16x64 f32 at UB 0x0 and b 16x64 f32 at UB 0xfe0 lie across each other" in found[0].notes
+
+
+@pytest.mark.parametrize(("length", "codes"), [(512, ["R003"]), (256, [])])
+def test_a_copy_beyond_its_array_is_one_finding(length: int, codes: list[str]) -> None:
+    builder = Builder()
+    builder.launch(1)
+    for name, start in (("x", 0), ("y", 256)):
+        builder.note("local_array", space=int(Space.UB), start=start, size=256, dtype="f32", name=name, launch=1)
+    for line, start in enumerate((0, 256), start=1):
+        size = length if line == 1 else 256
+        builder.op(MTE2, "copy", [gm(8192 * line, size)], [{"start": start, "length": size}], line=line)
+    builder.end(1)
+    found = builder.run()
+    assert [d.code for d in found] == codes
+    if found:
+        assert "these bytes are beyond x, which ends at 0x100" in found[0].notes
+        assert found[0].mend.startswith("Touch less of x, or make it larger.")
+
+
+def test_one_line_without_columns_tells_no_loop() -> None:
+    builder = Builder()
+    t = builder.tile("t", 0, 1, 64)
+    builder.op(MTE2, "TLOAD", [gm(0)], [t], line=1)
+    builder.op(V, "TADD", [t], [512], line=1)
+    assert not any("loop" in note for note in only(builder).notes)

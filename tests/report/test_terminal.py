@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ascsim.diagnostics import Place, Site
 from ascsim.report import terminal
 
 
@@ -20,3 +21,14 @@ def test_short_lines_stay_and_long_carets_end_with_their_line() -> None:
     assert terminal.excerpt("short", 1, 2) == ("short", 1, 2)
     part, at, size = terminal.excerpt("x" * 400, 0, 400)
     assert (at, size) == (0, len(part) - 1), "up to the ellipsis"
+
+
+def test_carets_point_at_the_instruction_and_not_at_its_pipe() -> None:
+    line = "    TLOAD(a, g); pipe_barrier(PIPE_MTE2); TADD(b, a, a);"
+    place = Place("PIPE_MTE2 write by TLOAD", Site("kernel.cpp", 3))
+    assert terminal.caret(line, place) == (4, 5)
+    assert terminal.caret(line, Place("PIPE_MTE2 waits", Site("kernel.cpp", 3))) == (line.index("PIPE_MTE2"), 9)
+
+
+def test_carets_point_at_whole_words() -> None:
+    assert terminal.caret("set_flag(a); flag(b);", Place("flag", Site("kernel.py", 1))) == (13, 4)

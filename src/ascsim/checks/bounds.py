@@ -6,9 +6,9 @@ nobody while no instruction touches that part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ascsim.checks.spans import Intervals, common, extent, touched, within
 from ascsim.checks.sweep import FAR, rounded
 from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.machine.trace import Mode
+
+_ALSO = 4
+"""So many other instructions at one place a finding names."""
 
 CATALOGUE.add(
     "B001", Severity.ERROR, "Access outside a memory",
@@ -77,8 +80,9 @@ def check(context: Context) -> Iterator[Found]:
     faults = {note.get("row") for note in context.trace.noted("fault")}  # told when the run stopped
     rows = context.trace.rows_of(suspects.outside)
     outside = [n for n, row in zip(suspects.outside.tolist(), rows.tolist(), strict=True) if row not in faults]
-    yield from _each(context, np.array(outside, np.int64), lambda n: _outside(context, tiles, n))
-    yield from _each(context, suspects.misaligned, lambda n: _misaligned(context, tiles, n))
+    outsiders = np.array(outside, np.int64)
+    yield from _by_place(context, _each(context, outsiders, lambda n: _outside(context, tiles, n)))
+    yield from _by_place(context, _each(context, suspects.misaligned, lambda n: _misaligned(context, tiles, n)))
     yield from _each(context, suspects.beyond_tile, lambda n: _beyond_tile(context, tiles, n))
     arrays = _Arrays(context)
     yield from _each(context, arrays.overrun, lambda n: arrays.tell(context, tiles, n))
@@ -108,6 +112,23 @@ def _each(context: Context, numbers: np.ndarray, tell: Callable[[int], Found | N
             yield replace(found, count=int(count[which]))
 
 
+def _by_place(context: Context, founds: Iterator[Found]) -> Iterator[Found]:
+    """One finding for each place: every instruction on a tile that lies wrong says the same."""
+    places: dict[Hashable, list[Found]] = {}
+    for found in founds:
+        place, *_ = cast(tuple, found.key)
+        places.setdefault((found.code, place), []).append(found)
+    for first, *more in places.values():
+        here = context.site(first.rows[0])
+        twins = [f for f in more if here is not None and context.site(f.rows[0]) == here]  # they fold by themselves
+        others = [f for f in more if f not in twins]
+        lines = dict.fromkeys(f"{f.whats[0]} at {context.where(f.rows[0], first.rows[0])}" for f in others)
+        notes = [f"the same for the {text}" for text in list(lines)[:_ALSO]]
+        notes += [f"and for {len(lines) - _ALSO} more"] if len(lines) > _ALSO else []
+        yield replace(first, notes=(*first.notes, *notes))
+        yield from twins
+
+
 def _place(context: Context, tiles: Tiles, number: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
     row = int(context.trace.rows_of(number))
     name = tiles.name(number)
@@ -118,9 +139,12 @@ def _verb(context: Context, number: int) -> str:
     return "write" if context.trace.accesses["mode"][number] == Mode.WRITE else "read"
 
 
-def _key(context: Context, number: int) -> tuple[int, ...]:
+def _key(context: Context, number: int) -> tuple[tuple[int, ...], int, int]:
+    """What tells findings of one instruction apart: first the place, then how it was touched."""
     access = context.trace.accesses[number]
-    return int(access["space"]), int(access["mode"]), int(access["operand"]), int(access["object"])
+    space, object_ = int(access["space"]), int(access["object"])
+    place = (space, object_, 0 if object_ else int(access["start"]))
+    return place, int(access["mode"]), int(access["operand"])
 
 
 def _notes(context: Context, tiles: Tiles, number: int, byte: int) -> tuple[str, ...]:
@@ -277,7 +301,8 @@ class _Arrays:
             f"which ends at {name} {own.end:#x}: {name} {over[0][0]:#x} to {over[-1][1] - 1:#x}"
         )
         mend = f"Mask the store, or make {own.name} {plural(over[-1][1] - own.end, 'byte')} longer."
-        return Found("B006", Severity.WARNING, headline, rows, whats, tuple(told), mend, key=_key(context, number))
+        key = _key(context, number)
+        return Found("B006", Severity.WARNING, headline, rows, whats, tuple(told), mend, key=key, yields=rows)
 
 
 # GM

@@ -33,8 +33,8 @@ class Found:
     ``rows`` are the trace rows it speaks of, first the one to blame, and ``whats`` says of each what it did there;
     ``places`` are others, that no row stands for.
     Findings of one code with the same instructions (by source site) and the same ``key`` (pipes, operands) are one.
-    ``covers`` are rows whose own findings this one explains; those with ``yields`` are dropped then. ``claims`` are rows
-    that this finding alone speaks of: others that cover one of them are dropped.
+    ``covers`` are rows whose own findings this one explains: findings are dropped where one of the rows in ``yields`` is
+    explained by another. ``claims`` are rows that this finding alone speaks of: others that cover one of them are dropped.
     """
 
     code: str
@@ -47,7 +47,7 @@ class Found:
     count: int = 1
     key: Hashable = ()
     covers: tuple[int, ...] = ()
-    yields: bool = False
+    yields: tuple[int, ...] = ()
     claims: tuple[int, ...] = ()
     places: tuple[Place, ...] = ()
 

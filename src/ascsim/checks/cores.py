@@ -160,7 +160,7 @@ def _conflicts(context: Context, *columns: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _findings(context: Context, first: np.ndarray, second: np.ndarray) -> Iterator[Found]:
-    """One finding for each pair of instructions; of the two, the row that was carried out later is to blame."""
+    """One finding for each pair of instructions; the row that was carried out later is to blame."""
     if not len(first):
         return
     trace = context.trace
@@ -168,10 +168,17 @@ def _findings(context: Context, first: np.ndarray, second: np.ndarray) -> Iterat
     roots = [context.roots(trace.rows_of(side)) for side in (later, earlier)]
     keys = [trace.rows[name][root].astype(np.int64) for root in roots for name in ("site", "mnemonic")]
     keys += [trace.accesses["mode"][side].astype(np.int64) for side in (later, earlier)]
-    _, index, count = np.unique(np.stack(keys), axis=1, return_index=True, return_counts=True)
+    # (site, mnemonic, mode) of the later one, then of the earlier: the same two the other way round are the same pair.
+    columns = np.stack(keys)[[0, 1, 4, 2, 3, 5]]
+    turned = columns[[3, 4, 5, 0, 1, 2]]
+    swap = np.array([a > b for a, b in zip(columns.T.tolist(), turned.T.tolist(), strict=True)])
+    pair = np.where(swap, turned, columns)
+    reads_first = np.lexsort((later, trace.accesses["mode"][later]))  # RAW says more than WAR
+    _, index, count = np.unique(pair[:, reads_first], axis=1, return_index=True, return_counts=True)
+    chosen = reads_first[index]
     tiles = Tiles(trace)
-    for turn in np.argsort(later[index], kind="stable"):
-        yield _found(context, tiles, int(later[index[turn]]), int(earlier[index[turn]]), int(count[turn]))
+    for turn in np.argsort(later[chosen], kind="stable"):
+        yield _found(context, tiles, int(later[chosen[turn]]), int(earlier[chosen[turn]]), int(count[turn]))
 
 
 def _found(context: Context, tiles: Tiles, later: int, earlier: int, count: int) -> Found:
@@ -195,5 +202,5 @@ def _found(context: Context, tiles: Tiles, later: int, earlier: int, count: int)
         f"Potential {kind} hazard detected at GM{f' in {kernel}' if kernel else ''}, "
         f"between cores {cores[1]} and {cores[0]}",
         rows, whats, (f"both touch {bytes_text(Space.GM, shared)}", why, *steps), mend, count, key=kind,
-        yields=bool((flags & (CACHED | ATOMIC)).all()),
+        yields=rows[:1] if (flags & (CACHED | ATOMIC)).all() else (),
     )  # fmt: skip

@@ -36,7 +36,7 @@ def fold(founds: Iterable[Found], context: Context, limit: int, rules: Sequence[
     kept = [
         (found, count)
         for found, count in _by_cause(folded.values(), context)
-        if not (found.yields and _line(context, found.rows[0]) in explained)
+        if not any(_line(context, row) in explained for row in found.yields)
         and not any(_line(context, row) in claimed for row in found.covers)
     ]
     kept.sort(key=lambda entry: entry[0].rows[0] if entry[0].rows else -1)

@@ -7,7 +7,7 @@ know addresses only, so for them the tile is looked up by address.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ascsim.checks.spans import Intervals
 from ascsim.machine.dtypes import DTYPES
@@ -70,6 +70,14 @@ def element(tile: dict[str, Any], byte: int) -> tuple[int, int] | None:
     return box_row * box_rows + row, box_column * box_cols + column
 
 
+class Place(NamedTuple):
+    """The bytes from ``start`` to before ``end`` of a memory, and what is there in words."""
+
+    start: int
+    end: int
+    what: str
+
+
 class Tiles:
     """The tiles and other objects of a trace, by number and by address."""
 
@@ -90,7 +98,7 @@ class Tiles:
     def _array(self, space: int, byte: int) -> dict[str, Any] | None:
         """The declared array that holds the byte, if all that do have one name (of launches, say)."""
         held = [a for a in self._arrays if a["space"] == space and 0 <= byte - a["start"] < a["size"]]
-        return {"type": "buffer", "name": held[0]["name"]} if len({a["name"] for a in held}) == 1 else None
+        return held[0] | {"type": "buffer"} if len({a["name"] for a in held}) == 1 else None
 
     def of(self, number: int) -> dict[str, Any] | None:
         """The object of an access: the noted one, or the one tile or array that holds its first byte."""
@@ -102,6 +110,18 @@ class Tiles:
         if not held:
             return self._array(space, start)
         return held[0] if len(held) == 1 or _same_place(held) else None
+
+    def place(self, number: int) -> Place | None:
+        """Where the tile or array of an access lies, if it is known."""
+        access = self._trace.accesses[number]
+        if access["space"] == Space.GM:
+            return None
+        found = self.of(number)
+        if found is not None and found.get("type") == "tile" and found.get("address", -1) >= 0:
+            return Place(*tile_bytes(found), describe(found))
+        start = int(access["start"])
+        array = self._array(int(access["space"]), start)
+        return Place(array["start"], array["start"] + array["size"], array["name"]) if array else None
 
     def name(self, number: int) -> str:
         """The name of an access's object, or nothing."""

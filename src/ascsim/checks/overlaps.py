@@ -129,7 +129,7 @@ def _found(context: Context, reader: int, writer: int, shared: Intervals) -> Fou
         tuple(f"{what} by {context.name(context.root(row))}" for what, row in zip(("read", "write"), rows, strict=True)),
         (f"read and overwritten: {bytes_text(space, shared)}",),
         f"Leave the two apart: the first ends at {min(tile_bytes(mine)[1], tile_bytes(other)[1]):#x}.",
-        key=(int(trace.accesses["object"][reader]), int(trace.accesses["object"][writer])),
+        key=(int(trace.accesses["object"][reader]), int(trace.accesses["object"][writer])), yields=rows,
     )  # fmt: skip
 
 

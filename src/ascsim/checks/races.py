@@ -14,8 +14,9 @@ from ascsim.checks import clocks
 from ascsim.checks.calls import calls_of
 from ascsim.checks.context import Context, Found, pipe_name, readonly
 from ascsim.checks.naming import Tiles, bytes_text, space_name
-from ascsim.checks.spans import clusters, common, extent, touched
-from ascsim.diagnostics import CATALOGUE, Severity
+from ascsim.checks.spans import Intervals, clusters, common, extent, touched
+from ascsim.checks.sweep import rounded
+from ascsim.diagnostics import CATALOGUE, Severity, Site
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import N_PIPES, Pipe, Space
 
@@ -246,10 +247,32 @@ def _found(context: Context, tiles: Tiles, alike: list[_Entry]) -> Found:
         )  # fmt: skip
     newest = max((e for e in alike if e.earlier_at < first and e.core == main.core), key=lambda e: e.earlier_at)
     mend = _mend(context, main.row, newest.earlier_row)
+    rows = (main.row, main.earlier_row)
+    stray = _stray(tiles, main, shared)
+    if stray is not None:
+        mend = _Mend(
+            f"{stray.text} If the memory is meant to be shared: {mend.text}", (*stray.notes, *mend.notes), rows
+        )
     return Found(
-        _CODES[main.kind], Severity.ERROR, headline, (main.row, main.earlier_row), whats, (*notes, *mend.notes),
-        mend.text, main.count, key=main.pipes, covers=mend.covers,
+        _CODES[main.kind], Severity.ERROR, headline, rows, whats, (*notes, *mend.notes), mend.text, main.count,
+        key=main.pipes, covers=mend.covers,
     )  # fmt: skip
+
+
+def _stray(tiles: Tiles, main: _Entry, shared: Intervals) -> _Mend | None:
+    """What to do where the two meet only because a tile lies across another, or a write leaves its array."""
+    one, other = (tiles.place(number) for number in (main.later, main.earlier))
+    if one is None or other is None or max(one.start, other.start) >= min(one.end, other.end):
+        over = [place for place in (one, other) if place is not None and shared[0][0] >= rounded(place.end)]
+        if not over or (one == other):
+            return None
+        note = f"these bytes are beyond {over[0].what}, which ends at {over[0].end:#x}"
+        return _Mend(f"Touch less of {over[0].what}, or make it larger.", (note,))
+    first, second = sorted((one, other))
+    if first.start == second.start or second.end <= first.end:
+        return None  # in one place, or one inside the other: as is usual
+    note = f"{first.what} and {second.what} lie across each other"
+    return _Mend(f"Leave the two apart: the first ends at {first.end:#x}.", (note,))
 
 
 def _late(context: Context, entry: _Entry) -> str:
@@ -298,7 +321,7 @@ def _mend(context: Context, row: int, earlier_row: int) -> _Mend:
     names = f"{pipe_name(source)} to {pipe_name(target)}"
     notes = [] if spare else [f"all event ids from {names} are in use: one must be used again"]
     site, earlier_site = context.site(row), context.site(earlier_row)
-    if site and earlier_site and site.path == earlier_site.path and site.line and earlier_site.line >= site.line:
+    if site and earlier_site and site.path == earlier_site.path and _is_further(earlier_site, site):
         notes.append(
             f"from one turn of a loop to the next: {calls.set(source, target, event)} once before the loop and "
             f"{calls.wait(source, target, event)} once after it keep the counts even"
@@ -308,6 +331,13 @@ def _mend(context: Context, row: int, earlier_row: int) -> _Mend:
         notes.append(f"in between, {pipe_name(target)} waits for {strangers} only: that does not order {names}")
     add = f"Add {calls.set(source, target, event)} {after} and {calls.wait(source, target, event)} {before}."
     return _Mend(add, tuple(notes))
+
+
+def _is_further(site: Site, other: Site) -> bool:
+    """Whether a site stands at the other or behind it in its file; on one line that needs columns to tell."""
+    if site.line == other.line and not (site.column and other.column):
+        return False
+    return (site.line, site.column) >= (other.line, other.column)
 
 
 def _spot(context: Context, row: int, beside: int) -> str:

@@ -300,7 +300,7 @@ def _set_without_wait(context: Context, flags: Flags, number: int) -> Found:
         f"set without wait: the flag from {_name(source, target, event)} is still set when the kernel ends",
         (int(flags.row[number]),), (f"{pipe_name(source)} sets the flag",), (),
         f"Add {calls.wait(source, target, event)} before the work on {pipe_name(target)} that needs it, or drop the "
-        "set.", key=(source, target, event), yields=True,
+        "set.", key=(source, target, event), yields=(int(flags.row[number]),),
     )  # fmt: skip
 
 
@@ -313,5 +313,5 @@ def _set_twice(context: Context, flags: Flags, number: int) -> Found:
         f"set twice: the flag from {_name(source, target, event)} is set again before anything waited for it",
         (row, first), ("sets the flag again", "set it first"), (),
         f"Add {calls.wait(source, target, event)} between the two, or use another event id.",
-        key=(source, target, event), yields=True,
+        key=(source, target, event), yields=(row,),
     )  # fmt: skip

@@ -410,7 +410,9 @@ def wrong_sort(definition: Definition, operand: Operand, value: Any) -> str | No
     fits = isinstance(value, expected) if expected else not isinstance(value, _NO_NUMBERS)
     if fits or (value is None and operand.optional):
         return None
-    return f"{definition.title}: operand {operand.name} is a {type(value).__name__}; it must be a {operand.sort.value}"
+    wanted = operand.sort.value
+    article = "an" if wanted[0] in "aeiu" else "a"
+    return f"{definition.title}: operand {operand.name} is a {type(value).__name__}; it must be {article} {wanted}"
 
 
 def _assigned(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:

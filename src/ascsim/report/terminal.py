@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -63,7 +64,7 @@ def _show_place(console: Console, place: Place, style: str) -> None:
     if line is None:
         return
     margin = f"{place.site.line:>6}"
-    start, length = _caret(line, place)
+    start, length = caret(line, place)
     line, start, length = excerpt(line.rstrip(), start, length)
     console.print(Text.assemble((f"{margin} | ", "blue"), line), soft_wrap=True)
     gutter = " " * len(margin)
@@ -89,18 +90,20 @@ def _near(path: str) -> str:
         return path
 
 
-def _caret(line: str, place: Place) -> tuple[int, int]:
+def caret(line: str, place: Place) -> tuple[int, int]:
     """Where to point: the column the site gives, else the first word of the place that the line holds, else the text."""
     assert place.site is not None
-    lowered = line.lower()
     if place.site.column:
         start = place.site.column - 1
         word = line[start:].split("(")[0].split(" ")[0]
         return start, max(1, len(word))
-    for word in place.what.replace(",", " ").replace("(", " ").split():
-        at = lowered.find(word.lower())
-        if len(word) > 2 and at >= 0 and word.isidentifier():
-            return at, len(word)
+    what = place.what.replace(",", " ").replace("(", " ")
+    if " by " in what:  # an instruction did it: the name of its pipe may stand in another call of the line
+        what = re.sub(r"\bPIPE_\w+", " ", what)
+    for word in what.split():
+        found = re.search(rf"\b{re.escape(word)}\b", line, re.IGNORECASE)
+        if len(word) > 2 and found and word.isidentifier():
+            return found.start(), len(word)
     stripped = line.strip()
     return len(line) - len(line.lstrip()), max(1, len(stripped))
 
