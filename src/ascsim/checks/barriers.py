@@ -49,7 +49,7 @@ def unbarred(context: Context) -> clocks.Hits:
     """What :func:`ascsim.checks.clocks.find_unbarred` finds."""
     hits, trace = clocks.new_hits(), context.trace
     limits = context.profile.spaces.get(Space.UB.name)
-    if limits is None or not (trace.accesses["unused"] > 1).any():
+    if limits is None or not len(context.suspects.by_register):
         return hits
     blocks = (limits.capacity + 65536) >> 5
     order, starts = (context.as_sequence(column) for column in (context.visit.order, context.visit.starts))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ascsim.checks.context import Context
 
 FAR = np.iinfo(np.int64).max
-_WRITE, _GM = 2, 0
+_WRITE, _GM, _STATE = 2, 0, int(Space.STATE)
 
 
 class Suspects(NamedTuple):
@@ -32,6 +32,10 @@ class Suspects(NamedTuple):
     """All that are in GM."""
     beyond_array: np.ndarray
     """Writes that begin in an on-chip array of any launch, and end behind it."""
+    state: np.ndarray
+    """All of what a core keeps beside its memories (unaligned registers)."""
+    by_register: np.ndarray
+    """The first one of a vector register that is known by number, if there is any."""
 
 
 def look_over(context: Context) -> Suspects:
@@ -45,7 +49,7 @@ def look_over(context: Context) -> Suspects:
     columns = (
         *reaches(trace.shapes), floor, ceiling, _tile_ends(trace), *_tiles_by_address(Tiles(trace)), *_arrays(trace),
     )  # fmt: skip
-    found, counts = np.empty((5, len(trace.accesses)), np.int64), np.zeros(5, np.int64)
+    found, counts = np.empty((7, len(trace.accesses)), np.int64), np.zeros(7, np.int64)
     context.loop(find_suspects)(
         context.tables.accesses, *(context.as_sequence(column) for column in columns), FAR, found, counts
     )
@@ -120,7 +124,7 @@ def find_suspects(
         ends: where the tile of each object ends; 0 where its end must be looked up by address.
         tiles, begins, reaches, far: see :func:`tile_end`; ``begins`` is empty where there are no tiles.
         arrays, array_begins, array_ends: the on-chip arrays, those of space s from ``arrays[s]`` to ``arrays[s + 1]``.
-        found: filled; int64[5, accesses]: as in :class:`Suspects`.
+        found: filled; int64[7, accesses]: as in :class:`Suspects`.
         counts: filled; how many of each.
     """
     any_tiles = len(begins) > 0
@@ -150,3 +154,9 @@ def find_suspects(
                     found[4, counts[4]] = a
                     counts[4] += 1
                     break
+        if space == _STATE:
+            found[5, counts[5]] = a
+            counts[5] += 1
+        elif access["unused"] > 1 and counts[6] == 0:
+            found[6, 0] = a
+            counts[6] = 1

@@ -10,7 +10,6 @@ from ascsim.checks.context import Context, Found
 from ascsim.checks.naming import plural
 from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.machine.trace import STREAM_OF_LOADS, Kind, Mode
-from ascsim.machine.words import Space
 
 LOST = CATALOGUE.add(
     "U001", Severity.ERROR, "The tail of an unaligned store is lost",
@@ -43,7 +42,7 @@ _FLUSH = "asc_storeunalign_post(dst, align, elements from dst to the end of the 
 def check(context: Context) -> Iterator[Found]:
     """Findings of unaligned registers."""
     trace = context.trace
-    numbers = np.flatnonzero(trace.accesses["space"] == Space.STATE)
+    numbers = context.suspects.state
     numbers = numbers[trace.kind[trace.rows_of(numbers)] == Kind.INSTRUCTION]
     if not len(numbers):
         return
