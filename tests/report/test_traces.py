@@ -170,3 +170,25 @@ def test_perfetto_rules_hold_of_any_schedule(trace: Trace) -> None:
     threads = check_perfetto(events)
     flags = np.isin(trace.kind, (Kind.SET_FLAG, Kind.WAIT_FLAG)).sum()
     assert sum(map(len, threads.values())) == schedule.is_work.sum() + flags
+
+
+def test_locks_and_signals_between_cores_have_arrows_too() -> None:
+    builder = Builder()
+    for core in range(2):
+        builder.core = core
+        builder.launch(1, blocks=2)
+        builder.lock(MTE2, 4)
+        builder.op(MTE2, "TLOAD")
+        builder.unlock(MTE2, 4)
+        builder.lock(V, 4)
+        builder.arrive(V, 1)
+        builder.take(S, 1)
+        builder.end(1)
+    schedule = of(builder.trace())
+    for events in (insight.events(schedule, lambda *_: None), perfetto.events(schedule, lambda *_: None)):
+        listed = list(events)
+        arrows = {end: {e["id"] for e in listed if e["name"] == "flag" and e["ph"] in end} for end in ("s", "tf")}
+        assert arrows["s"] == arrows["tf"]
+        assert len(arrows["s"]) == 3, "an unlock of each core, and the arrival that came last"
+        text = json.dumps(listed)
+        assert "mutex 4" in text and "between cores" in text

@@ -20,8 +20,9 @@ import numpy as np
 
 from ascsim.diagnostics import Site
 from ascsim.machine.dtypes import BY_CODE
+from ascsim.machine.signals import unpacked
 from ascsim.machine.trace import Kind
-from ascsim.timing import TRACKS, CoreRun, Schedule
+from ascsim.timing import GIVES, TAKES, TRACKS, CoreRun, Schedule
 
 Sites = Callable[[int, int], Site | None]
 
@@ -82,9 +83,8 @@ def events(schedule: Schedule, sites: Sites) -> Iterator[dict[str, Any]]:
 
 
 def _rows(schedule: Schedule) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that work, and flag operations."""
-    kind = schedule.trace.kind
-    flags = ((kind == Kind.SET_FLAG) | (kind == Kind.WAIT_FLAG)) & (schedule.start >= 0)
+    """Rows that work, and operations of flags, locks and signals."""
+    flags = np.isin(schedule.trace.kind, (*GIVES, *TAKES)) & (schedule.start >= 0)
     return np.flatnonzero(schedule.is_work), np.flatnonzero(flags)
 
 
@@ -98,10 +98,10 @@ def _colour(name: str) -> dict[str, str]:
 
 
 def _flag(schedule: Schedule, read: Reader, row: int, process: str) -> Iterator[dict[str, Any]]:
-    """The begin and end of a flag operation, and its end of the arrow from set to wait."""
+    """The begin and end of an operation of flags, locks or signals, and its end of the arrow from set to wait."""
     record = schedule.trace.rows[row]
-    is_set = record["kind"] == Kind.SET_FLAG
-    name = "SET_FLAG" if is_set else "WAIT_FLAG"
+    is_set = record["kind"] in GIVES
+    name = Kind(record["kind"]).name
     lane = LANES[TRACKS[int(record["pipe"])]][0]
     where = {"pid": process, "tid": lane}
     begin, end = read.time(int(schedule.start[row])), read.time(int(schedule.end[row]))
@@ -152,6 +152,10 @@ class Reader:
             here, there = (TRACKS[pipes[row]] for pipes in self._pipes)
             source, target = (here, there) if self._kind[row] == Kind.SET_FLAG else (there, here)
             return f"from PIPE_{source} to PIPE_{target}, EVENT_ID{self._arg[row]}"
+        if self._kind[row] in (Kind.LOCK, Kind.UNLOCK):
+            return f"mutex {self._arg[row]}"
+        if self._kind[row] in (Kind.ARRIVE, Kind.AWAIT):
+            return f"flag {unpacked(self._pipes[1][row])[1]} between cores"
         parts = [BY_CODE[self._dtype[row]].name] if self._dtype[row] in BY_CODE else []
         root = self._root[row]
         return ", ".join([*parts, *([f"step of {self.name(root)}"] if root != row else [])])

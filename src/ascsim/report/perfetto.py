@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ascsim.machine.trace import Kind
 from ascsim.report.insight import Reader, Sites, core_name
-from ascsim.timing import TRACKS, Schedule
+from ascsim.timing import GIVES, TAKES, TRACKS, Schedule
 
 _FLAGS = 100
 """Tracks of flag operations: those of the pipe, and so much."""
@@ -46,7 +45,7 @@ def events(schedule: Schedule, sites: Sites) -> Iterator[dict[str, Any]]:
         yield _meta("process_name", number, 0, {"name": name})
         yield _meta("process_sort_index", number, 0, {"sort_index": number})
     kind = schedule.trace.kind
-    is_flag = ((kind == Kind.SET_FLAG) | (kind == Kind.WAIT_FLAG)) & (schedule.start >= 0)
+    is_flag = np.isin(kind, (*GIVES, *TAKES)) & (schedule.start >= 0)
     rows = np.flatnonzero(schedule.is_work | is_flag)
     pid = np.array([process[name] for name in names], np.int64)[schedule.core[rows]]
     track = schedule.track[rows] + np.where(is_flag[rows], _FLAGS, 0)
@@ -60,7 +59,7 @@ def events(schedule: Schedule, sites: Sites) -> Iterator[dict[str, Any]]:
     read = Reader(schedule, sites)
     first, length = schedule.start[rows], (schedule.end - schedule.start)[rows]
     other = np.where(is_flag[rows], schedule.partner[rows], -1)
-    is_set = kind[rows] == Kind.SET_FLAG
+    is_set = np.isin(kind[rows], GIVES)
     columns = (rows, pid, thread, start, end, first, length, is_flag[rows], is_set, other)
     for row, number, lane, begin, finish, cycle, cycles, flag, sets, paired in zip(
         *(column.tolist() for column in columns), strict=True

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from ascsim.timing.schedule import TRACKS, CoreRun, Path, Schedule, schedule
+from ascsim.timing.schedule import GIVES, TAKES, TRACKS, CoreRun, Path, Schedule, schedule
 
-__all__ = ["TRACKS", "CoreRun", "Path", "Schedule", "schedule"]
+__all__ = ["GIVES", "TAKES", "TRACKS", "CoreRun", "Path", "Schedule", "schedule"]
