@@ -13,6 +13,7 @@ from ascsim.report.page.columns import unpacked
 from ascsim.report.page.memory import regions_of
 from checks.builder import MTE2, Builder, V, gm
 from report.page.pages import racy, shown
+from report.page.test_bars import with_steps
 
 
 def memory(builder: Builder) -> dict[str, Any]:
@@ -173,3 +174,10 @@ def test_touches_are_in_order_of_their_bars() -> None:
         ("TLOAD", "source", Mode.WRITE), ("TADD", "source", Mode.READ), ("TADD", "target", Mode.WRITE),
         ("TSTORE", "target", Mode.READ),
     }  # fmt: skip
+
+
+def test_an_instruction_touches_what_its_steps_touch() -> None:
+    data = data_of(shown(with_steps()))
+    words = [data["timeline"]["names"][n] for n in unpacked(data["timeline"]["columns"]["name"])]
+    bar, mode = (unpacked(data["memory"]["touches"][name]).tolist() for name in ("bar", "mode"))
+    assert [m for b, m in zip(bar, mode, strict=True) if words[b] == "TSORT32"].count(Mode.WRITE) == 2

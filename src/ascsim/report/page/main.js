@@ -157,7 +157,7 @@ class Page {
     one("#timeline").scrollIntoView({ block: "start" });
   }
 
-  /** The regions that a bar touches; of an instruction with steps those of the steps, too. */
+  /** The regions that a bar touches, and how. */
   regionsOf(bar) {
     const { touches } = this, found = [];
     for (let n = search(touches.bar, bar, 0, touches.bar.length); n < touches.bar.length && touches.bar[n] === bar; n++) {
@@ -178,7 +178,7 @@ class Page {
     const step = root >= 0 && root !== bar ? `, a step of ${table.words[root]}` : "";
     const parts = [make("p", {}, make("b", {}, number + table.words[bar]), ` on ${track}${core}${step}`)];
     const span = length ? `cycles ${grouped(start)} to ${grouped(start + length)} (${grouped(length)})` : `cycle ${grouped(start)}`;
-    const path = table.onPath[bar] > 0 && kind < SET ? `, ${grouped(table.onPath[bar])} of them on the critical path` : "";
+    const path = table.onPath[bar] > 0 && kind < SET ? `, ${grouped(Math.min(table.onPath[bar], length))} of them on the critical path` : "";
     parts.push(make("p", {}, kind === SET ? `${flag}, takes effect at cycle ${grouped(start + length)}` : `${span}${path}`));
     if (kind === WAIT) {
       const said = table.partner[bar] < 0 ? "nothing set it" : length > 1 ? "the pipe stands still until it is set" : "it was set already";
@@ -304,7 +304,8 @@ function chooseLife(box) {
   const begin = memory.lives.begin[box.n], end = memory.lives.end[box.n], users = [];
   for (let n = 0; n < touches.bar.length && users.length < 12; n++) {
     const bar = touches.bar[n];
-    if (touches.region[n] !== box.region || table.start[bar] < begin || table.start[bar] > end) continue;
+    if (table.root[bar] >= 0 && table.root[bar] !== bar) continue; // the instruction that it is a step of is told
+    if (touches.region[n] !== box.region || (table.start[bar] < begin && timeline.end[bar] <= begin) || table.start[bar] > end) continue;
     if (timeline.data.lines[timeline.lineOf[bar]].core === memory.core) users.push({ bar, mode: touches.mode[n] });
   }
   users.sort((a, b) => table.start[a.bar] - table.start[b.bar]);

@@ -62,9 +62,7 @@ def memory_of(schedule: Schedule, bars: Bars) -> dict[str, Any]:
     lives = lives_of(schedule, regions, region_of, owner, trace.accesses["mode"][numbers] == Mode.WRITE)
     slot_numbers = {core["slot"]: number for number, core in enumerate(bars.cores)}
     slot = np.array([slot_numbers[core.slot] for core in schedule.cores], np.int64)
-    bar = bars.number[owner]
-    kept = np.flatnonzero(bar >= 0)
-    kept = kept[np.lexsort((region_of[kept], bar[kept]))]
+    touches = _touches(schedule, bars, owner, region_of, trace.accesses["mode"][numbers])
     peaks = peaks_of(regions, lives, slot)
     by_place = np.lexsort((lives.begin, lives.region, slot[lives.core]))
     return {
@@ -85,12 +83,19 @@ def memory_of(schedule: Schedule, bars: Bars) -> dict[str, Any]:
             "end": packed(lives.end[by_place], "i4"),
         },
         "touches": {
-            "bar": packed(bar[kept], "i4"),
-            "region": packed(region_of[kept], "i4"),
-            "mode": packed(trace.accesses["mode"][numbers[kept]], "u1"),
+            "bar": packed(touches[0], "i4"),
+            "region": packed(touches[1], "i4"),
+            "mode": packed(touches[2], "u1"),
         },
         "overlaps": overlaps_of(regions, lives, slot),
     }  # fmt: skip
+
+
+def _touches(schedule: Schedule, bars: Bars, owner: np.ndarray, region_of: np.ndarray, mode: np.ndarray) -> np.ndarray:
+    """(bar, region, mode) of every access, in order; an instruction with steps touches what they touch."""
+    roots = schedule.roots[owner]
+    table = np.stack([np.append(bars.number[owner], bars.number[roots]), np.tile(region_of, 2), np.tile(mode, 2)])
+    return np.unique(table[:, table[0] >= 0], axis=1)
 
 
 def _on_chip(schedule: Schedule) -> np.ndarray:
