@@ -62,6 +62,7 @@ template <class T> constexpr bool limits()
            L::quiet_NaN() != L::quiet_NaN();
 }
 static_assert(limits<half>() && limits<bfloat16_t>());
+static_assert(std::is_same_v<__fp16, half>);
 using OfHalf = std::numeric_limits<half>;
 static_assert(float(OfHalf::max()) == 65504 && float(OfHalf::epsilon()) == 0x1p-10f);
 static_assert(float(OfHalf::min()) == 0x1p-14f && float(OfHalf::denorm_min()) == 0x1p-24f);

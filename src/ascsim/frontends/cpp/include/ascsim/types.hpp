@@ -155,6 +155,7 @@ typedef _Float16 half;
 #else
 typedef ascsim::Float16<5, 10> half;
 #endif
+#define __fp16 half  // what the vendor's compiler calls it too; a keyword of Clang's, of another type
 typedef ascsim::Float16<8, 7> bfloat16_t;
 
 #ifdef __CPU_SIM
