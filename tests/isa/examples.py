@@ -105,10 +105,10 @@ def _tile_types(count: int) -> Iterator[Sequence[DType]]:
     for kind in DTYPES.values():
         yield [u32, kind, *[DTYPES["u8"]] * (count - 2)][:count]
     for first, second in itertools.product((f32, f16), DTYPES.values()):
-        yield [first] * 2 + [second] * (count - 2)
+        yield ([first] * 2 + [second] * (count - 2))[:count]
         yield [second] + [first] * (count - 1)
         yield [first] * (count - 1) + [second]
-        yield [first, second] + [first] * (count - 2)
+        yield ([first, second] + [first] * (count - 2))[:count]
         yield [first] * (count // 2) + [second] * (count - count // 2)
 
 

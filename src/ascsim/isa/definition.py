@@ -79,7 +79,7 @@ class Operand:
     to have too. ``element`` is (array, number) where C++ passes the operand as an element of an array of addresses, and
     ``if_bit`` the (operand, bit) that says whether it is there. ``binds`` marks a tile that gets its address from
     the instruction, which returns it. ``explicit``: C++ has no default for it.
-    ``used_on`` are the profiles that touch it, where not all do.
+    ``used_on`` are the profiles that touch it, where not all do; ``cpp_any``: C++ takes a value of any enumeration for it.
     """
 
     name: str
@@ -102,6 +102,7 @@ class Operand:
     kept: Kept | None = None
     explicit: bool = False
     used_on: tuple[str, ...] = ()
+    cpp_any: bool = False
 
     @property
     def is_input(self) -> bool:

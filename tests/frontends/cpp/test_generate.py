@@ -158,6 +158,19 @@ def test_enumerations_have_the_numbers_of_the_instructions_operands() -> None:
     assert checked >= 4
 
 
+def test_a_precision_may_be_a_value_of_any_enumeration(tmp_path: Path) -> None:
+    text = """#include "pto/pto-inst.hpp"
+using namespace pto;
+AICORE void f(Tile<TileType::Vec, float, 8, 64>& a, Tile<TileType::Vec, float, 8, 64>& b)
+{
+    TRECIP<DivAlgorithm::HIGH_PRECISION>(a, b);
+    TRECIP<RecipAlgorithm::DEFAULT>(a, b);
+    TDIV<DivAlgorithm::HIGH_PRECISION>(a, b, b);
+}
+"""
+    assert not compile_errors(tmp_path, text, "a5")
+
+
 def test_no_instruction_is_known_by_name() -> None:
     aliases = {"ascsim_syncall", "ascsim_dcci_single", "ascsim_dcci_entire"}
     structural = {"set_flag", "wait_flag", "pipe_barrier"} | aliases | generate.WRITTEN_BY_HAND

@@ -73,6 +73,17 @@ def test_counts_say_how_much_of_a_row(profile: str) -> None:
     assert bench.read(total).ravel().tolist() == [10, 12]
 
 
+@pytest.mark.parametrize(("profile", "total"), [("a5", 8 + 12), ("cpu", 10 + 13)])
+def test_counts_that_are_no_whole_elements(profile: str, total: int) -> None:
+    bench = Bench(profile)
+    src0, src1 = bench.tile("i32", 1, 8, np.arange(8)), bench.tile("i32", 1, 8, np.arange(10, 18))
+    dst, counted = bench.tile("i32", 1, 16), bench.tile("i32", 1, 8, valid=(1, 1))
+    counts = [bench.tile("i32", 1, 8, [[n]], valid=(1, 1)) for n in (10, 13)]
+    bench.issue("TCONCAT", dst, src0, src1, counted, *counts)
+    assert bench.read(dst)[0, :5].tolist() == [0, 1, 10, 11, 12]
+    assert bench.read(counted).tolist() == [[total]]
+
+
 def test_the_a5_stops_at_the_valid_columns_of_dst() -> None:
     bench = Bench("a5")
     src0, src1 = bench.tile("f32", 1, 8, [np.arange(8)]), bench.tile("f32", 1, 8, [np.arange(8)])

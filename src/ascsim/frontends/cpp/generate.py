@@ -767,7 +767,7 @@ def _tile_function(definition: d.Definition, name: str, form: Sequence[str], sel
         operand = by_name[word]
         if operand.sort is d.Sort.ENUM:
             kind = _choice_type(operand, tiles=True)
-            template.append(f"{'auto' if kind.startswith('::') else kind} {word}_value")
+            template.append(f"{'auto' if operand.cpp_any or kind.startswith('::') else kind} {word}_value")
             setters[word] = f"::ascsim::set_choice({{o}}, {word}_value)"
         elif word in classes:
             template.append(f"class {word}_type")

@@ -124,7 +124,7 @@ def _operands(row: Compound, mixed: bool) -> tuple[Operand, ...]:
         made.append(row.tmp)
     if row.precision:
         said = "HIGH_PRECISION: the A5 keeps subnormals"
-        made.append(Choice("precision", precision_of(row.precision), optional=True, default=0, doc=said))
+        made.append(Choice("precision", precision_of(row.precision), optional=True, default=0, cpp_any=True, doc=said))
     return tuple(made)
 
 

@@ -157,23 +157,23 @@ class _Counted:
     notes = (
         "A count is the first element of each row of its tile, in bytes of the type of the counts: 4 columns are 16 in "
         "an i32 tile, 8 in an i16 tile.",
-        "The A5 moves no more than the valid columns of dst; cpu what the counts say.",
+        "The A5 moves no more than the valid columns of dst; cpu what the counts say, whose sum it leaves as it is, be it "
+        "a multiple of an element's bytes or not.",
         "On A2/A3 these forms are not implemented.",
     )
     sources = TConcat.sources
 
     def places(self: Any, call: SimpleNamespace, core: Core) -> tuple[Places, Places, np.ndarray]:
-        """Where src0 and src1 go, and the columns of each row of dst."""
+        """Where src0 and src1 go, and the columns of each row of dst, in bytes."""
         dst, size, rows = call.dst, call.dst.dtype.size, call.dst.valid_rows
         unit = call.count0.dtype.size
-        first, second = (
-            core.view(tile.region(rows, 1)).astype(np.int64).ravel() // unit for tile in (call.count0, call.count1)
-        )
-        total = first + second
+        given = [core.view(tile.region(rows, 1)).astype(np.int64).ravel() for tile in (call.count0, call.count1)]
+        first, second = (count // unit for count in given)
+        total = given[0] + given[1]
         if core.profile.is_chip:
             first = np.minimum(first, dst.valid_cols)
             second = np.minimum(second, dst.valid_cols - first)
-            total = np.minimum(total, dst.valid_cols)
+            total = (first + second) * unit
         parts = []
         for source, counts, shift in ((call.src0, first, np.zeros_like(first)), (call.src1, second, first)):
             to, here = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -182,7 +182,7 @@ class _Counted:
                 to.append(dst.address + row * dst.row_bytes + (shift[row] + columns) * size)
                 here.append(source.address + row * source.row_bytes + columns * size)
             parts.append(Places(size, np.concatenate(to), np.concatenate(here)))
-        return parts[0], parts[1], total * unit
+        return parts[0], parts[1], total
 
     def touches(self: Any, core: Core, args: Sequence[Any]) -> list[Touch]:
         """The counts, what they say of the sources and of dst."""

@@ -237,7 +237,7 @@ def _operands(row: Lanes) -> tuple[Operand, ...]:
         made.append(Scratch("tmp", optional=True, cpp_given=True, used_on=A2A3, doc=row.tmp))
     if row.precision:
         said = "HIGH_PRECISION: the A5 keeps subnormals"
-        made.append(Choice("precision", precision_of(row.precision), optional=True, default=0, doc=said))
+        made.append(Choice("precision", precision_of(row.precision), optional=True, default=0, cpp_any=True, doc=said))
     return tuple(made)
 
 

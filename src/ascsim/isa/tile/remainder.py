@@ -302,7 +302,7 @@ def _define(name: str, does: str, floors: bool, number: bool, a2a3: Types, a5: T
         doc = "of the A2/A3: a row" + ("" if number else ", and 256 bytes behind a row of dst")
         operands.append(Scratch("tmp", optional=True, cpp_given=True, used_on=A2A3, doc=doc))
     said = "HIGH_PRECISION: on the A5, of float, the exact remainder"
-    operands.append(Choice("precision", precision_of(precision), optional=True, default=0, doc=said))
+    operands.append(Choice("precision", precision_of(precision), optional=True, default=0, cpp_any=True, doc=said))
     steps = "fill dst with the number, " if number and not floors else ""
     tile_instruction(name, pipe=Pipe.V, cpp_templates=("precision",))(type(title, (_Remainder,), {
         "__doc__": does, "floors": floors, "has_number": number, "operands": tuple(operands),

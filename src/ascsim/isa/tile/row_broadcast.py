@@ -317,7 +317,7 @@ def _define(
     ]
     if precision:
         said = "HIGH_PRECISION: the A5 keeps subnormals"
-        operands.append(Choice("precision", precision_of(precision), optional=True, default=0, doc=said))
+        operands.append(Choice("precision", precision_of(precision), optional=True, default=0, cpp_any=True, doc=said))
     body: dict[str, Any] = {
         "__doc__": does,
         "operands": tuple(operands),
