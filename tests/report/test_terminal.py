@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
-from ascsim.diagnostics import Place, Site
+import pytest
+from rich.console import Console
+
+from ascsim.diagnostics import Diagnostic, Place, Severity, Site
 from ascsim.report import terminal
 
 
@@ -32,3 +35,17 @@ def test_carets_point_at_the_instruction_and_not_at_its_pipe() -> None:
 
 def test_carets_point_at_whole_words() -> None:
     assert terminal.caret("set_flag(a); flag(b);", Place("flag", Site("kernel.py", 1))) == (13, 4)
+
+
+def test_long_remarks_stand_below_their_beginning_on_a_terminal_and_are_one_line_elsewhere() -> None:
+    found = Diagnostic("R001", Severity.ERROR, "a race", mend="Add this before that. " * 6)
+    written = {}
+    for is_terminal in (True, False):
+        stream = io.StringIO()
+        console = Console(file=stream, width=60, force_terminal=is_terminal, no_color=True, highlight=False)
+        terminal.show_diagnostic(console, found)
+        written[is_terminal] = [line for line in stream.getvalue().splitlines() if "Add" in line]
+    assert len(written[False]) == 1
+    assert len(written[True]) == 3
+    assert all(len(line) <= 60 for line in written[True][1:])
+    assert written[True][1].startswith(" " * 10)

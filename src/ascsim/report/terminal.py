@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -46,12 +47,24 @@ def show_diagnostic(console: Console, diagnostic: Diagnostic) -> None:
     for place in diagnostic.places:
         _show_place(console, place, style)
     for note in diagnostic.notes:
-        console.print(Text.assemble(("  = note: ", "cyan"), note), soft_wrap=True)
+        _show_remark(console, "note", "cyan", note)
     if diagnostic.mend:
-        console.print(Text.assemble(("  = mend: ", "green"), diagnostic.mend), soft_wrap=True)
+        _show_remark(console, "mend", "green", diagnostic.mend)
     if diagnostic.count > 1:
         console.print(Text(f"  = {diagnostic.count} times the same", "dim"), soft_wrap=True)
     console.print()
+
+
+def _show_remark(console: Console, word: str, style: str, remark: str) -> None:
+    """A note or a mend: on a terminal further lines stand below its text, elsewhere it is one line."""
+    head = f"  = {word}: "
+    if not console.is_terminal:
+        console.print(Text.assemble((head, style), remark), soft_wrap=True)
+        return
+    first, *more = textwrap.wrap(remark, max(console.width - len(head), 40), break_on_hyphens=False) or [""]
+    console.print(Text.assemble((head, style), first), soft_wrap=True)
+    for line in more:
+        console.print(Text(" " * len(head) + line), soft_wrap=True)
 
 
 def _show_place(console: Console, place: Place, style: str) -> None:
