@@ -315,6 +315,26 @@ def test_columns_of_4_bit_elements() -> None:
         bench.issue("TLOAD", replace(tile, valid_rows=3), view("f4e1m2x2", (1, 1, 1, 3, 3), (0, 0, 0, 1, 6), DN))
 
 
+# What is empty
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(("rows", "cols"), [(0, 8), (2, 0)])
+def test_nothing_is_copied_of_what_is_empty(profile: str, rows: int, cols: int) -> None:
+    bench = noisy(profile)
+    held = replace(bench.tile("f32", 2, 8), valid_rows=rows, valid_cols=cols)
+    seen = view("f32", (1, 1, 1, rows, cols), (0, 0, 0, 8, 1))
+    before = [bench.memory(space).copy() for space in (Space.UB, Space.GM)]
+    for name, args in (("TLOAD", (held, seen)), ("TSTORE", (seen, held))):
+        if profile == "cpu":
+            with pytest.raises(Refused, match=f"{rows} rows by {cols} columns"):
+                bench.issue(name, *args)
+        else:
+            bench.issue(name, *args)
+    assert bench.findings() == (["TLOAD-3", "TSTORE-3"] if profile == "a2a3" else [])
+    assert all(np.array_equal(b, bench.memory(s)) for b, s in zip(before, (Space.UB, Space.GM), strict=True))
+
+
 # What both refuse
 
 
@@ -322,7 +342,6 @@ def test_columns_of_4_bit_elements() -> None:
 @pytest.mark.parametrize(
     ("shape", "layout", "tile", "code", "said"),
     [
-        ((1, 1, 1, 0, 8), ND, {"valid_rows": 0}, "L007", "0 rows by 8 columns"),
         ((1, 1, 1, 2, 8), DN, {}, "L004", "{view} is DN"),
         ((1, 1, 1, 2, 8), NZ, {}, "L004", "{view} is NZ"),
         ((1, 1, 1, 2, 8), NZ + 1, {}, "L012", "layouts other than ND, DN and NZ"),
