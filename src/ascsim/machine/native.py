@@ -31,8 +31,20 @@ def compiled(function: Callable, notice: Callable[[str], None] | None = None) ->
     """
 
     def call(*arguments: Any) -> int:
-        cells = np.array([*(cell for argument in arguments for cell in _cells(argument)), 0], np.int64)
-        _entry(function, _signature(arguments), notice)(cells.ctypes.data)
+        return bound(function, arguments, notice)()
+
+    return call
+
+
+def bound(
+    function: Callable, arguments: Sequence[Any], notice: Callable[[str], None] | None = None
+) -> Callable[[], int]:
+    """The compiled twin of a loop with its arguments: numbers, and arrays of which only the contents may change."""
+    cells = np.array([*(cell for argument in arguments for cell in _cells(argument)), 0], np.int64)
+    entry, address = _entry(function, _signature(arguments), notice), cells.ctypes.data
+
+    def call(kept: Sequence[Any] = arguments) -> int:  # the arrays live as long as their addresses are used
+        entry(address)
         return int(cells[-1])
 
     return call

@@ -15,7 +15,7 @@ from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.isa.definition import Bytes, Definition, In, Out, Scalar, Sort, memory_instruction, types_of
 from ascsim.isa.rules import finding
 from ascsim.isa.semantics.order import F16, F32, is_nan
-from ascsim.isa.semantics.sort import depends_on_tie_rule, pack_pairs, sort_blocks
+from ascsim.isa.semantics.sort import depends_on_tie_rule, sorted_pairs
 from ascsim.isa.sync import synchronous
 from ascsim.machine.core import Core, Finding, Touch
 from ascsim.machine.dtypes import i32, u32
@@ -166,7 +166,7 @@ def vbitsort(values: np.ndarray, indices: np.ndarray, repeat: int) -> np.ndarray
     Block ``b`` takes ``src0[32b : 32b+32]`` and ``src1[32b : 32b+32]`` and writes 32 pairs of value and index,
     256 bytes, to ``dst`` (for half: value, 0x0000, index).
     """
-    pairs = pack_pairs(*sort_blocks(values, indices, order_of(values)))
+    pairs = sorted_pairs(values, indices, order_of(values))
     return pairs.reshape(*values.shape[:-1], 2 * BLOCK)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ascsim.isa.semantics import network
 from ascsim.isa.semantics.order import SIGNED, UNSIGNED, bits_of_rank, rank
 
 _ZERO_RANK = np.uint32(0x80000000)
@@ -43,6 +44,15 @@ def sort_blocks(bits: np.ndarray, indices: np.ndarray, order: int) -> tuple[np.n
     if order not in (UNSIGNED, SIGNED):
         _restore_zeros(sorted_bits, ranked, bits, ranks, indices)
     return sorted_bits, low
+
+
+def sorted_pairs(bits: np.ndarray, indices: np.ndarray, order: int) -> np.ndarray:
+    """The pairs of :func:`sort_blocks`; where much is sorted, by its compiled twin."""
+    if bits.shape[-1] == network.PLACES and network.is_worth_it(bits.size):
+        pairs = network.sorted_pairs(bits, indices, order)
+        if pairs is not None:
+            return pairs
+    return pack_pairs(*sort_blocks(bits, indices, order))
 
 
 def _words_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

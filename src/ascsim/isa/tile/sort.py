@@ -33,7 +33,7 @@ from ascsim.isa.memory_form.masked import set_mask_norm, set_vector_mask
 from ascsim.isa.memory_form.sort import ASSUMED, BLOCK, NOTES, PAIR_BYTES, blocks_of, sort_findings, vbitsort
 from ascsim.isa.rules import dtype, finding, in_space, row_major, same_dtype
 from ascsim.isa.semantics.order import BF16, F16, F32, SIGNED
-from ascsim.isa.semantics.sort import pack_pairs, sort_blocks
+from ascsim.isa.semantics.sort import sorted_pairs
 from ascsim.isa.sync import pipe_barrier
 from ascsim.isa.transfer import copy_ubuf_to_ubuf, whole_blocks
 from ascsim.machine.core import Core, Finding, Group, Step, Touch
@@ -455,7 +455,7 @@ class TSort32:
         order, rows = _ORDERS[call.src.dtype], arrays[0].shape[0]
         pairs = [np.empty((rows, 0), np.uint32)]
         for bits, indices in zip(*map(blocks_of, arrays), strict=True):
-            done = pack_pairs(*sort_blocks(bits, np.broadcast_to(indices, bits.shape), order))
+            done = sorted_pairs(bits, np.broadcast_to(indices, bits.shape), order)
             pairs.append(done.reshape(rows, 2 * bits.shape[1] * bits.shape[2]))
         return np.concatenate(pairs, axis=1)
 
