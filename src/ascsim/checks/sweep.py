@@ -70,8 +70,9 @@ def _tiles_by_address(tiles: Tiles) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     spans = sorted((tile["space"], *tile_bytes(tile)) for tile in tiles.all)
     spaces, begins, ends = np.array(spans, np.int64).reshape(-1, 3).T
     first = np.searchsorted(spaces, np.arange(257))
-    farthest = [np.maximum.accumulate(ends[low:high]) for low, high in pairwise(first.tolist())]
-    return first, np.ascontiguousarray(begins), np.concatenate(farthest)
+    spaces_used = [(low, high) for low, high in pairwise(first.tolist()) if low < high]
+    farthest = [np.maximum.accumulate(ends[low:high]) for low, high in spaces_used]
+    return first, np.ascontiguousarray(begins), np.concatenate([ends[:0], *farthest])
 
 
 def _arrays(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
