@@ -171,6 +171,19 @@ def test_a_result_that_was_written_in_part() -> None:
     assert only.notes == ("the first is byte 1000 of the block of 1024 bytes at GM 0x1000",)
 
 
+@pytest.mark.parametrize("stop", ["refused", "not_run", None])
+def test_a_kernel_that_did_not_finish_is_told_as_such_only(stop: str | None) -> None:
+    builder = Builder()
+    fresh_block(builder)
+    builder.launch(1)
+    builder.op(MTE3, "TSTORE", [], [gm(0x1000, 512)], line=1)
+    builder.end(1)
+    if stop:
+        builder.note(stop, row=1)
+    builder.note("host_read", start=0x1000, size=1024, site=0, row=3)
+    assert [d.code for d in found(builder)] == ([] if stop else ["I003"])
+
+
 def test_memory_that_the_caller_gave_is_full() -> None:
     builder = Builder()
     builder.note("allocation", name="x", start=0x1000, size=1024)

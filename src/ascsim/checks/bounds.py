@@ -63,7 +63,8 @@ CATALOGUE.add(
 
 CATALOGUE.add(
     "B006", Severity.WARNING, "Bytes written beyond an on-chip array",
-    "An instruction that writes into an array declared on chip (`__ubuf__ T x[N]`) wrote bytes beyond its end. They may "
+    "An instruction that writes into an array declared on chip (`__ubuf__ T x[N]`, or "
+    "`ascsim.local` without an address) wrote bytes beyond its end. They may "
     "belong to another array, now or after the next change of the kernel. A vector register is 256 bytes, and a store "
     "writes all of it but for the lanes that its mask leaves out.\n\n"
     "Mask the last store (asc_update_mask), or declare the array as large as what is written: whole registers.\n\n"
@@ -241,7 +242,7 @@ def _beyond_tile(context: Context, tiles: Tiles, number: int) -> Found | None:
     return None
 
 
-# Arrays of C++ kernels
+# Arrays
 
 
 class _Array(NamedTuple):
@@ -255,10 +256,10 @@ class _Arrays:
     """The on-chip arrays of each launch, and the writes that begin in one and end behind it."""
 
     def __init__(self, context: Context) -> None:
-        self._of_launch: dict[int, list[_Array]] = {}
+        self._of_launch: dict[int, dict[_Array, None]] = {}
         for note in context.trace.noted("local_array"):
             array = _Array(note["space"], note["start"], note["start"] + note["size"], note["name"])
-            self._of_launch.setdefault(note["launch"], []).append(array)
+            self._of_launch.setdefault(note["launch"], {})[array] = None  # each core of a launch may note it
         self.overrun = self._overrun(context) if self._of_launch else np.zeros(0, np.int64)
 
     def _overrun(self, context: Context) -> np.ndarray:
@@ -285,7 +286,7 @@ class _Arrays:
         """The finding of one such write."""
         access = context.trace.accesses[number]
         launch = int(self._launches(context, np.array([number]))[0])
-        arrays = [a for a in self._of_launch.get(launch, []) if a.space == access["space"]]
+        arrays = [a for a in self._of_launch.get(launch, ()) if a.space == access["space"]]
         own = next(a for a in arrays if a.start <= access["start"] < a.end)
         over = within(touched(context.trace, number), rounded(own.end), FAR)
         if not over:

@@ -288,7 +288,9 @@ def _read_of_fresh(context: Context, tiles: Tiles, number: int, missing: Interva
 
 
 def _copied_back(context: Context, block: _Block, known: Any) -> Iterator[Found]:
-    """Copies to the host of bytes that nothing wrote."""
+    """Copies to the host of bytes that nothing wrote. A kernel that stopped or did not run is told as such."""
+    if context.stopped.any() or context.trace.noted("not_run"):
+        return
     for note in context.trace.noted("host_read"):
         low, high, row = note["start"], note["start"] + note["size"], note["row"]
         if not (block.start <= low < block.end and block.born <= row <= block.died):

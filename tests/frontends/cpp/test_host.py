@@ -337,6 +337,7 @@ def test_impossible_numbers_of_blocks_are_findings(run):
     assert code == 107000
     findings = outcome.trace.noted("finding")
     assert [f["code"] for f in findings] == ["H004", "H004"]
+    assert len(outcome.trace.noted("not_run")) == 2
     assert "typed<<<65536, ...>>>" in findings[1]["headline"]
     assert outcome.sites(findings[0]["site"], SITE_PC).line == line_of(MAIN, "typed<<<0>>>")
     assert numbers[0] == 4

@@ -131,6 +131,26 @@ def test_registers_flow_through_functions():
     assert np.array_equal(out, np.stack([x, y], 1).ravel())
 
 
+@pytest.mark.parametrize(("masked", "codes"), [(False, ["B006"]), (True, [])])
+def test_a_store_beyond_a_buffer_is_told(masked, codes):
+    @ascsim.kernel(arch="a5", raise_on_error=False)
+    def tail(x, out):
+        a, b, _ = ascsim.local("f32", 128), ascsim.local("f32", 100), ascsim.local("f32", 64, name="after")
+        ascsim.asc_copy_gm2ub_align(a, x, 512)
+        load_then()
+        left = 100
+        for at in (0, 64):
+            mask, left = ascsim.plt_b32(left) if masked else (ascsim.pset_b32(0), 0)
+            ascsim.vsts(b, ascsim.vlds(a, at), mask, at)
+        ascsim.set_flag(Pipe.V, Pipe.MTE3, 0)
+        ascsim.wait_flag(Pipe.V, Pipe.MTE3, 0)
+        ascsim.asc_copy_ub2gm_align(out, b, 1, 400, 0, 0, 0)
+
+    found = tail[1](np.ones(128, np.float32), np.zeros(100, np.float32)).diagnostics
+    assert [d.code for d in found] == codes
+    assert [d.notes for d in found] == [("96 bytes of them are in after",)] * len(codes)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

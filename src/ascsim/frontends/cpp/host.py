@@ -658,6 +658,7 @@ class Host:
                 "H004", f"{name}<<<{blocks}, ...>>>: a launch has 1 to {self.profile.max_blocks} blocks",
                 ("The kernel did not run.",), "Launch fewer blocks, each with more work.", pc,
             )  # fmt: skip
+            self.sink.note("not_run", {"kernel": name})
             return RT_PARAM_INVALID
         cores = self._cores_of(name, entries)
         if not cores:
@@ -666,6 +667,7 @@ class Host:
                 "H005", f"the kernel {name} has no device code in this program (it has: {sides})",
                 ("The kernel did not run.",), "Build the file that defines the kernel with `ascsim c++`.", pc,
             )  # fmt: skip
+            self.sink.note("not_run", {"kernel": name})
             return RT_PARAM_INVALID
         self._launches += 1
         number = self._launches

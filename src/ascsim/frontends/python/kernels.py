@@ -117,6 +117,9 @@ def tile(
 def local(kind: str | DType, elements: int, *, at: int | None = None, name: str = "") -> Pointer:
     """A buffer of so many elements in UB, for memory-form and register instructions."""
     made = tile(kind, 1, elements, at=at, name=name)
+    if at is None:  # buffers at chosen addresses may lie in each other
+        note = {"space": int(made.space), "start": made.address, "size": made.nbytes, "dtype": made.dtype.name}
+        current_launch().machine.sink.note("local_array", note | {"name": name or "a buffer", "launch": 0})
     return Pointer(Space.UB, made.address, made.dtype, name)
 
 
