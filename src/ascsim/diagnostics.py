@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
+from typing import Any
 
 
 class Severity(StrEnum):
@@ -175,3 +176,15 @@ class Catalogue:
 
 
 CATALOGUE = Catalogue()
+
+
+@dataclass
+class Settings:
+    """What this process reports: how many findings at most, and by which rules some are left out."""
+
+    limit: int = 100
+    rules: tuple[Any, ...] = ()
+
+
+settings = Settings()
+"""They stand here, where nothing else is loaded: a command sets them first."""

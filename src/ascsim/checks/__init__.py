@@ -7,7 +7,6 @@ them. A check knows no instruction: rows have names, pipes, bytes and parents, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from ascsim.checks import (
@@ -26,8 +25,8 @@ from ascsim.checks import (
 )
 from ascsim.checks.context import Context, Found, Sites
 from ascsim.checks.findings import fold
-from ascsim.checks.suppressions import Rule, read_rules
-from ascsim.diagnostics import Diagnostic, Site
+from ascsim.checks.suppressions import read_rules
+from ascsim.diagnostics import Diagnostic, Site, settings
 from ascsim.machine.trace import SITE_PC, Trace
 from ascsim.profiles import Profile
 
@@ -36,17 +35,6 @@ CHECKS: tuple[Check, ...] = (
     notes.check, bounds.check, sync.check, locks.check, signals.check, races.check, unaligned.check, barriers.check,
     cores.check, data_cache.check, initialisation.check, overlaps.check,
 )  # fmt: skip
-
-
-@dataclass
-class Settings:
-    """What the checks of this process report: how many findings at most, and which not."""
-
-    limit: int = 100
-    rules: tuple[Rule, ...] = ()
-
-
-settings = Settings()
 
 
 def run(
@@ -65,7 +53,7 @@ def run(
         sites: ``sites(number, flags)`` gives the source site behind a row's ``site`` and ``flags``; default: the sites
             noted in the trace.
         limit: how many diagnostics at most; what is left out is counted in a last one. Default: that of
-            :data:`settings`.
+            :data:`ascsim.diagnostics.settings`.
         notice: told, in a sentence, of the one-time compilation that a long trace may start.
         checks: which, of :data:`CHECKS`; default: all.
 
@@ -90,4 +78,4 @@ def noted_sites(trace: Trace) -> Sites:
     return resolve
 
 
-__all__ = ["CHECKS", "Context", "Found", "Settings", "noted_sites", "read_rules", "run", "settings"]
+__all__ = ["CHECKS", "Context", "Found", "noted_sites", "read_rules", "run", "settings"]

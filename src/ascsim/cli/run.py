@@ -14,7 +14,7 @@ import click
 
 from ascsim.cli.options import existing, kernel_options, wants_pictures, wants_time
 from ascsim.cli.timing import write_page
-from ascsim.diagnostics import UserError
+from ascsim.diagnostics import UserError, settings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,14 +98,16 @@ class Finished:
 
 def finish(file: Path, options: dict[str, Any]) -> Finished:
     """Run a file as the options of ``ascsim run`` say, with a progress bar if it takes long."""
-    from ascsim import checks
     from ascsim.cli.progress import shown
     from ascsim.machine import fill, late
 
     fill.choose(options["fill"])
     late.choose(_late(options["order"]))
-    checks.settings.limit = options["limit"]
-    checks.settings.rules = checks.read_rules(options["suppressions"]) if options["suppressions"] else ()
+    settings.limit, settings.rules = options["limit"], ()
+    if options["suppressions"]:
+        from ascsim.checks import read_rules
+
+        settings.rules = read_rules(options["suppressions"])
     with shown(not options["as_json"]) as bar:
         return _finish(file, options, bar)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 POISON = 0xFB
 """Loud but finite in every type (-2.6e36 as f32, -65376 as f16, -5 as i8)."""
@@ -36,5 +39,7 @@ def fill(data: np.ndarray, name: str) -> None:
     if name in BYTES:
         data.fill(BYTES[name])
         return
+    import numpy as np
+
     pattern = np.random.default_rng(_SEED).integers(0, 256, min(_PATTERN, len(data)), np.uint8)
     data[:] = np.resize(pattern, len(data))

@@ -21,10 +21,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ascsim.machine.trace import Kind, Sink
 from ascsim.machine.words import Pipe
+
+if TYPE_CHECKING:
+    from ascsim.machine.trace import Sink
 
 PIPES = (Pipe.MTE2, Pipe.MTE3)
 """The pipes that can be held back: those whose instructions yield nothing to the scalar unit."""
@@ -74,6 +76,8 @@ class Held:
     def meet(self, fields: tuple[int, int, int, int, int], row: int) -> None:
         """Carry out what a row of synchronisation waits for. ``fields`` are those of :class:`~.core.Instruction`."""
         pipe, kind, pipe2, arg, _ = fields
+        from ascsim.machine.trace import Kind  # here: a command that chooses a pipe needs no NumPy yet
+
         if kind == Kind.SET_FLAG and pipe == self.pipe:
             self._sets.setdefault((pipe2, arg), deque()).append(self._given)
         elif kind == Kind.WAIT_FLAG and pipe2 == self.pipe:

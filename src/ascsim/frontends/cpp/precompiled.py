@@ -116,7 +116,7 @@ def _start(command: list[str]) -> None:
     _makers[:] = [maker for maker in _makers if maker.poll() is None]
     if len(_makers) < 2:
         no = subprocess.DEVNULL
-        words = ["nice", "-n", "19", *command]
+        words = ["nice", "-n", "5", *command]
         _makers.append(subprocess.Popen(words, stdin=no, stdout=no, stderr=no, start_new_session=True))
 
 
