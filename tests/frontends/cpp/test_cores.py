@@ -104,6 +104,13 @@ def test_blocks_meet_and_each_keeps_its_own_memory(tmp_path: Path, arch: str) ->
     assert "4 blocks" in report and "no findings" in report
 
 
+@pytest.mark.parametrize("order", ["late", "late:MTE3"])
+def test_signals_bring_what_a_pipe_that_is_held_back_had_to_do(tmp_path: Path, order: str) -> None:
+    said, report = run(tmp_path, "a5", "--order", order, KERNEL="All<<<4, nullptr, nullptr>>>(work, out);")
+    assert said == "status 0: 3 5 7 5"
+    assert "no findings" in report
+
+
 @pytest.mark.parametrize("arch", ["a2a3", "a5"])
 def test_two_vector_cores_meet_by_way_of_their_cube_core(tmp_path: Path, arch: str) -> None:
     said, report = run(tmp_path, arch, KERNEL="Pairs<<<2, nullptr, nullptr>>>(work, out);")
