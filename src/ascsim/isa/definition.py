@@ -406,9 +406,18 @@ class Lanes(NamedTuple):
         active = None if mask is None else mask[: view.shape[-1] * kind.size : kind.size].astype(bool)
         return Lanes(view, values, kind, region, bool(region.dims) and region.overlaps_itself(), active)
 
+    @property
+    def converts(self) -> bool:
+        """Whether semantics see other numbers than those in memory."""
+        return self.values == "widen" and self.dtype.is_narrow_float
+
     def read(self) -> np.ndarray:
         """The elements, for semantics."""
         return lanes_in(self.view, self.values, self.dtype)
+
+    def target(self) -> np.ndarray | None:
+        """What a result can be assigned to; None where :meth:`write` is needed."""
+        return None if self.overlaps or self.converts or self.active is not None else self.read()
 
     def write(self, result: Any) -> None:
         """A result of semantics into memory."""
@@ -423,6 +432,22 @@ class Lanes(NamedTuple):
             store_lanes(burst, lanes, self.values, self.dtype)
         else:
             np.copyto(lanes_in(burst, "bits", self.dtype), lanes, where=self.active)
+
+
+def _sources(reads: Sequence[Lanes]) -> Callable[[], list[np.ndarray]]:
+    """What gives the operands that semantics read: the arrays themselves, unless they are converted each time."""
+    if any(lanes.converts for lanes in reads):
+        return lambda: [lanes.read() for lanes in reads]
+    return [lanes.read() for lanes in reads].copy
+
+
+def _write(targets: Sequence[tuple[Lanes, np.ndarray | None]], results: Sequence[Any]) -> None:
+    """Results of semantics into memory."""
+    for (lanes, target), result in zip(targets, results, strict=True):
+        if target is None:
+            lanes.write(result)
+        else:
+            target[...] = result
 
 
 def _begins(operand: Any, region: Region) -> bool:
@@ -495,12 +520,12 @@ class TileInstruction(Definition):
             lanes = Lanes.of(core, touch.region, self.values, args[touch.operand].dtype)
             (reads if touch.mode == Mode.READ else writes).append(lanes)
 
+        sources, targets = _sources(reads), [(lanes, lanes.target()) for lanes in writes]
+
         def run() -> None:
             with np.errstate(all="ignore"):
-                results = self.compute(call, [lanes.read() for lanes in reads], profile)
-                results = results if isinstance(results, tuple) else (results,)
-                for lanes, result in zip(writes, results, strict=True):
-                    lanes.write(result)
+                results = self.compute(call, sources(), profile)
+                _write(targets, results if isinstance(results, tuple) else (results,))
 
         return run
 
@@ -614,18 +639,17 @@ class MemoryInstruction(Definition):
                 lanes = Lanes.of(core, touch.region, self.values, args[touch.operand].dtype, touch.mask)
                 (reads if touch.mode == Mode.READ else writes).append(lanes)
         scalars = [v for o, v in zip(self.inputs, args, strict=False) if o.sort is Sort.SCALAR]
+        sources, targets = _sources(reads), [(lanes, lanes.target()) for lanes in writes]
+        writes_nothing = any(lanes.view.size == 0 for lanes in writes)
 
         def run() -> None:
-            if any(lanes.view.size == 0 for lanes in writes):
+            if writes_nothing:
                 return
-            arrays = [lanes.read() for lanes in reads]
             if self.stateful:
-                results = self.semantics(self.call(args), core.state, *arrays)
+                results = self.semantics(self.call(args), core.state, *sources())
             else:
-                results = self.semantics(*arrays, *scalars)
-            results = results if isinstance(results, tuple) else (results,) * len(writes)
-            for lanes, result in zip(writes, results, strict=True):
-                lanes.write(result)
+                results = self.semantics(*sources(), *scalars)
+            _write(targets, results if isinstance(results, tuple) else (results,) * len(targets))
 
         return run
 
