@@ -179,6 +179,16 @@ def test_a_tile_that_lies_wrong_is_one_finding(address: int, code: str) -> None:
     )  # fmt: skip
 
 
+def test_a_tile_that_lies_wrong_is_one_finding_on_one_line_too() -> None:
+    builder = Builder()
+    wrong = builder.tile("wrong", 0x10, 1, 64)
+    at = {"start": 0x10, "length": 256, "object": wrong.number, "align": 5}
+    builder.op(V, "TEXPANDS", [], [at], line=1)
+    builder.barrier(V)
+    builder.op(V, "TADD", [at, at], [0x2000], line=1)
+    assert only(builder).notes[-1] == "the same for the read of wrong by TADD at line 1"
+
+
 def test_two_tiles_that_lie_wrong_are_two_findings() -> None:
     builder = Builder()
     for line, address in enumerate((0x10, 0x1010), start=1):

@@ -121,13 +121,13 @@ def _by_place(context: Context, founds: Iterator[Found]) -> Iterator[Found]:
         places.setdefault((found.code, place), []).append(found)
     for first, *more in places.values():
         here = context.site(first.rows[0])
-        twins = [f for f in more if here is not None and context.site(f.rows[0]) == here]  # they fold by themselves
+        twins = [f for f in more if here and context.site(f.rows[0]) == here and f.whats == first.whats]
         others = [f for f in more if f not in twins]
         lines = dict.fromkeys(f"{f.whats[0]} at {context.where(f.rows[0], first.rows[0])}" for f in others)
         notes = [f"the same for the {text}" for text in list(lines)[:_ALSO]]
         notes += [f"and for {len(lines) - _ALSO} more"] if len(lines) > _ALSO else []
         yield replace(first, notes=(*first.notes, *notes))
-        yield from twins
+        yield from (twin for twin in twins if twin.key == first.key)  # they fold by themselves
 
 
 def _place(context: Context, tiles: Tiles, number: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
