@@ -38,7 +38,7 @@ def median_seconds(work: Callable[[], object], runs: int = 5, clock: Callable[[]
     return statistics.median(times)
 
 
-def median_own_seconds(work: Callable[[], object], runs: int = 5) -> float:
+def median_own_seconds(work: Callable[[], object], runs: int = 9) -> float:
     """The median processor time of ``work``, in this process: others that use the machine are not in it."""
     return median_seconds(work, runs, time.process_time)
 
@@ -130,7 +130,7 @@ def sorting(results: Results) -> None:
     import ascsim
     from ascsim.isa.semantics import network
 
-    calls = 200
+    calls = 500
 
     @ascsim.kernel(arch="a2a3")
     def sort(values, indices, kind):
@@ -153,9 +153,9 @@ def sorting(results: Results) -> None:
         for rows, cols in ((1, 32), (4, 2048), (1, 8192)):
             values = np.random.default_rng(0).standard_normal((rows, cols)).astype(ascsim.__getattr__(kind).numpy)
             indices = np.arange(cols, dtype=np.uint32).reshape(1, cols)
-            seconds = median_own_seconds(lambda v=values, i=indices, k=kind: sort[1](v, i, k), 3) / calls
+            seconds = median_own_seconds(lambda v=values, i=indices, k=kind: sort[1](v, i, k)) / calls
             keys = values.astype(np.float32).view(np.uint32).astype(np.uint64).reshape(-1, 32)
-            base = median_own_seconds(lambda k=keys: repeat(calls, np.sort, k), 3) / calls
+            base = median_own_seconds(lambda k=keys: repeat(calls, np.sort, k)) / calls
             elements = rows * cols
             results.add(
                 f"TSORT32 {kind} ({rows},{cols})", elements / seconds, "np.sort of u64 blocks", elements / base, rate
@@ -165,6 +165,8 @@ def sorting(results: Results) -> None:
 def tile_overhead(results: Results) -> None:
     """TADD on a 64 by 64 tile beside the addition alone."""
     import ascsim
+    from ascsim import profiles
+    from ascsim.frontends.ptoas.kernel import load
 
     calls = 500
 
@@ -179,9 +181,13 @@ def tile_overhead(results: Results) -> None:
             ascsim.tadd(c, a, b)
 
     x = a = np.zeros((64, 64), np.float32)
-    seconds = median_own_seconds(lambda: add[1](x), 3) / calls
-    bare = median_own_seconds(lambda: repeat(calls, np.add, a, a, a), 3) / calls
+    text = load(Path(__file__).parent / "tile_loop.pto").kernel("add")
+    chip = profiles.load("a5")
+    seconds = median_own_seconds(lambda: add[1](x)) / calls
+    bare = median_own_seconds(lambda: repeat(calls, np.add, a, a, a)) / calls
     results.add("TADD f32 64x64, Python, with checks", seconds, "np.add", bare, microseconds)
+    seconds = median_own_seconds(lambda: text.run(chip, 1, {"x": x})) / calls
+    results.add("TADD f32 64x64, .pto loop, with checks", seconds, "np.add", bare, microseconds)
 
 
 def register_loop(results: Results) -> None:
