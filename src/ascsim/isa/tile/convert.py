@@ -216,18 +216,14 @@ def _without_pair(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNam
 
 
 def _half_byte(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-    for name in ("dst", "src"):
-        tile = getattr(call, name)
-        if _is_packed(tile) and (tile.cols % 2 or (call.dst.valid_cols % 2 and profile.name != "a5")):
-            said = f"{name} has {tile.cols} columns, and {call.dst.valid_cols} of dst are valid"
-            return f"{said}: half a byte at the end of each row"
-    return None
+    if not call.dst.valid_cols % 2 or not (_is_packed(call.dst) or _is_packed(call.src)):
+        return None
+    return f"{call.dst.valid_cols} columns of dst are valid: half a byte at the end of each row of 4-bit elements"
 
 
 def _with_half_byte(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
-    source, target = {"a2a3": ("f16", "i4x2")}.get(profile.name, ("bf16", "f4e2m1x2"))
-    odd = {"cols": call.dst.cols - 1, "valid_cols": 3}
-    yield _with(_with_types(call, source, target), dst=odd, src={"valid_cols": 3})
+    pair = ("f16", "i4x2") if profile.name == "a2a3" else ("bf16", "f4e2m1x2")
+    yield _with(_with_types(call, *pair), dst={"valid_cols": 3}, src={"valid_cols": 3})
 
 
 def _no_mode(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
@@ -299,7 +295,7 @@ class TCvt:
         refuse("L002", "the profile converts src's type to dst's (table of the manual)", _no_pair, breaks=_without_pair,
                mend="Convert by way of a third type."),
         refuse("L012", "rows of 4-bit elements are whole bytes", _half_byte, breaks=_with_half_byte,
-               mend="Declare tiles with an even number of columns, and convert an even number (A5: any)."),
+               profiles=("a2a3", "cpu"), mend="Convert an even number of columns."),
         refuse("L006", "rmode is a RoundMode, sat_mode a SaturationMode", _no_mode, breaks=_with_no_mode,
                mend="Use RoundMode::CAST_RINT and its kin, SaturationMode::ON or OFF."),
         finding("TCVT-1", "tmp holds what is written to it", _small_tmp, breaks=_with_small_tmp, profiles=A2A3,

@@ -170,29 +170,27 @@ def pad_bits(tile: Tile) -> int:
     return int(limits.max if pad == PadValue.MAX else limits.min) & ((1 << (8 * kind.size)) - 1)
 
 
-def _in_bytes(call: SimpleNamespace, tile: str, view: str, profile: Profile) -> SimpleNamespace:
-    """The call with tiles and views of 4-bit elements as those of bytes. To chips their elements are bytes already."""
+def _in_bytes(call: SimpleNamespace, tile: str, view: str) -> SimpleNamespace:
+    """The call with tiles and views of 4-bit elements, two in a byte, as those of bytes. The A5 rounds up."""
     held, seen = getattr(call, tile), getattr(call, view)
     if held.dtype not in _PACKED:
         return call
-    zero = {} if held.pad == PadValue.NULL else {"pad": PadValue.ZERO}
-    if profile.is_chip:
-        return _with(call, tile, dtype=u8, **zero)
     line = _line_axes(held)[1]
-    shape = tuple(n // 2 if axis == line else n for axis, n in enumerate(seen.shape))
-    strides = tuple(1 if axis == line else n // 2 for axis, n in enumerate(seen.strides))
-    half = {"cols": held.cols // 2, "valid_cols": held.valid_cols // 2}
+    shape = tuple(-(-n // 2) if axis == line else n for axis, n in enumerate(seen.shape))
+    strides = tuple(1 if axis == line else -(-n // 2) for axis, n in enumerate(seen.strides))
+    half = {"cols": -(-held.cols // 2), "valid_cols": -(-held.valid_cols // 2)}
     if held.blayout != BLayout.ROW_MAJOR:
-        half = {"rows": held.rows // 2, "valid_rows": held.valid_rows // 2}
-    return _with(_with(call, tile, dtype=u8, **half, **zero), view, dtype=u8, shape=shape, strides=strides)
+        half = {"rows": -(-held.rows // 2), "valid_rows": -(-held.valid_rows // 2)}
+    pad = PadValue.NULL if held.pad == PadValue.NULL else PadValue.ZERO
+    return _with(_with(call, tile, dtype=u8, pad=pad, **half), view, dtype=u8, shape=shape, strides=strides)
 
 
-def _half_bytes(held: Tile, seen: GlobalTensor) -> bool:
-    """Whether lines of 4-bit elements begin or end within a byte, or lie in boxes."""
+def _half_bytes(held: Tile, seen: GlobalTensor, profile: Profile) -> bool:
+    """Whether 4-bit elements lie in boxes, or lines of them begin or end within a byte where that is not rounded up."""
     outer, inner = _line_axes(held)
     length, pitch = (held.valid_cols, held.cols) if held.blayout == BLayout.ROW_MAJOR else (held.valid_rows, held.rows)
     steps = [seen.strides[axis] for axis in outer if seen.shape[axis] > 1]
-    whole = all(n % 2 == 0 for n in (length, pitch, seen.shape[inner], *steps))
+    whole = profile.is_chip or all(n % 2 == 0 for n in (length, pitch, seen.shape[inner], *steps))
     return not whole or seen.strides[inner] != 1 or held.slayout != SLayout.NONE_BOX
 
 
@@ -208,16 +206,19 @@ def _implemented(tile: str, view: str) -> Rule:
         held, seen = getattr(call, tile), getattr(call, view)
         if held.space != Space.UB:
             return f"operand {tile} lies in {held.space.name}; only vector tiles, in UB, are implemented"
-        if held.dtype in _PACKED and not profile.is_chip and _half_bytes(held, seen):
-            return f"lines of {tile} or {view} begin or end within a byte; {held.dtype.name} has two elements in each"
+        if held.dtype in _PACKED and _half_bytes(held, seen, profile):
+            return (
+                f"{held.dtype.name} has two elements a byte; lines of {tile} or {view} are no whole bytes, or in boxes"
+            )
         if (held.slayout != SLayout.NONE_BOX and not is_boxed(held)) or seen.layout not in (ND, DN, NZ):
             return "tiles with boxes other than NZ, and views with layouts other than ND, DN and NZ"
         return None
 
     def breaks(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
         yield _with(call, tile, space=Space.L1)
-        if not profile.is_chip:
-            yield _with(call, tile, dtype=f4e2m1x2, valid_cols=getattr(call, tile).valid_cols - 1)
+        if profile.name != "a2a3":
+            boxes = {"blayout": BLayout.COL_MAJOR, "slayout": SLayout.ROW_MAJOR}
+            yield _with(call, tile, dtype=f4e2m1x2, **boxes)
         yield _with(call, view, layout=NZ + 1)
         yield _with(call, tile, slayout=SLayout.COL_MAJOR)
 
@@ -474,8 +475,8 @@ class TLoad:
         _dense_lines("TLOAD-1", "dst", "src"),
     )  # fmt: skip
     notes = (
-        "Elements of 4 bits are pairs in a byte. The chips count bytes for elements, in tile and view; cpu counts elements. "
-        "What fills them up is 0.",
+        "Elements of 4 bits are pairs in a byte: lengths and strides are halved. The A5 rounds half bytes up. What fills "
+        "such lines up is 0.",
         "With a PadValue the columns (DN: rows) beyond the valid ones are filled up to the next 32-byte block: with 0 "
         "(Zero), +infinity or the largest integer (Max), -infinity or the smallest (Min), or the bits given. 64-bit "
         "and 8-bit float types are filled with 0. What lies further is left as it was; TFILLPAD fills that.",
@@ -491,7 +492,7 @@ class TLoad:
 
     def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
         """Valid lines of the tile, with what fills their last block; the view."""
-        call = _in_bytes(call, "dst", "src", profile)
+        call = _in_bytes(call, "dst", "src")
         if copies_nothing(call.dst, call.src, profile):
             return []
         whole = profile.is_chip or call.dst.pad != PadValue.NULL
@@ -502,7 +503,7 @@ class TLoad:
         """The view's elements as lines, filled up."""
         if not arrays:
             return ()
-        call = _in_bytes(call, "dst", "src", profile)
+        call = _in_bytes(call, "dst", "src")
         tile = call.dst
         if is_boxed(tile):
             return arrays[0].reshape(*call.src.shape[:2], -1)
@@ -575,7 +576,7 @@ class TStore:
 
     def regions(self, call: SimpleNamespace, profile: Profile) -> list[tuple[int, int, Region]]:
         """The view (read too, to add to it) and the valid lines of the tile."""
-        call = _in_bytes(call, "src", "dst", profile)
+        call = _in_bytes(call, "src", "dst")
         if copies_nothing(call.src, call.dst, profile):
             return []
         there = self._there(call, profile)
@@ -586,7 +587,7 @@ class TStore:
         """The lines in the shape of the view."""
         if not arrays:
             return ()
-        call = _in_bytes(call, "src", "dst", profile)
+        call = _in_bytes(call, "src", "dst")
         there = self._there(call, profile)
         shape = (*(n for n, _ in there.dims), there.length // call.dst.dtype.size)
         stored = arrays[-1].reshape(shape)
