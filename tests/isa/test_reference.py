@@ -6,11 +6,12 @@ import pytest
 
 from ascsim.diagnostics import CATALOGUE
 from ascsim.frontends.ptoas.kernel import loads
-from ascsim.frontends.ptoas.lowering import Call, Recorder, lower
+from ascsim.frontends.ptoas.lowering import Call, lower
 from ascsim.frontends.ptoas.matching import match
 from ascsim.isa import REGISTRY, reference
 from ascsim.isa.definition import Definition, RegisterInstruction, Sort
 from ascsim.isa.rules import finding
+from recorder import Recorder
 
 DEFINITIONS = REGISTRY.definitions
 ids = [f"{d.name}-{d.number}" for d in DEFINITIONS]

@@ -10,7 +10,6 @@ from ascsim.machine.trace import (
     ROW,
     SHAPE,
     SINGLE,
-    FileSink,
     Kind,
     MemorySink,
     Mode,
@@ -64,12 +63,12 @@ def test_columns_do_not_depend_on_how_many_rows_are_looked_at_together(monkeypat
 
 
 def test_a_saved_trace_loads_the_same(tmp_path):
-    sink = FileSink(tmp_path)
+    sink = MemorySink()
     sink.note("launch", {"number": 0, "kernel": "k"})
     sink.append(a_row(), an_access(7))
     assert sink.mask(bytes(32)) == 1
     assert [sink.shape(pack_shape(n, 64)) for n in (2, 3, 2)] == [1, 2, 1]
-    sink.close()
+    sink.save(tmp_path)
     trace = Trace.load(tmp_path)
     assert trace.accesses["start"].tolist() == [7]
     assert trace.noted("launch") == [{"number": 0, "kernel": "k"}]

@@ -9,7 +9,7 @@ from ascsim.checks.context import Context, Found
 from ascsim.checks.suppressions import Rule, note_on, suppress
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Severity
 
-MORE = CATALOGUE.add(
+CATALOGUE.add(
     "N001", Severity.NOTE, "More findings than are shown",
     "The report ends at its limit. The note says how many findings of which codes were left out; it is an error where "
     "one of them is.\n\n"

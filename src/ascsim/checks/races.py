@@ -18,7 +18,7 @@ from ascsim.checks.spans import Intervals, clusters, common, extent, touched
 from ascsim.checks.sweep import rounded
 from ascsim.diagnostics import CATALOGUE, Severity, Site
 from ascsim.machine.trace import Mode
-from ascsim.machine.words import N_PIPES, Pipe, Space
+from ascsim.machine.words import N_PIPES, Space
 
 _MARGIN = 65536
 """Bytes beyond a memory that are still watched: an overrun races too."""
@@ -26,7 +26,6 @@ _LOCAL_BITS = 5
 _GM_COLUMNS = 1 << 22
 _ALSO = 6
 """How many further conflicts of one cause a finding lists."""
-_PIPE_NAMES = [Pipe(pipe).name for pipe in range(N_PIPES)]
 _KIND_NAMES = {clocks.RAW: "RAW", clocks.WAR: "WAR", clocks.WAW: "WAW"}
 _CODES = {clocks.RAW: "R001", clocks.WAR: "R002", clocks.WAW: "R003"}
 

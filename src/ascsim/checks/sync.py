@@ -14,7 +14,7 @@ from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.machine.trace import Mode, Trace
 from ascsim.machine.visit import Flags
 
-WAIT_WITHOUT_SET = CATALOGUE.add(
+CATALOGUE.add(
     "S001", Severity.ERROR, "A wait without its set",
     "A pipe waits for a flag that nothing sets: on a chip the kernel hangs there. A flag is one pair of pipes and one "
     "event id, and all three must be the same in both calls.\n\n"
@@ -26,7 +26,7 @@ WAIT_WITHOUT_SET = CATALOGUE.add(
     "    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
     "    TADD(c, a, b);",
 )  # fmt: skip
-WAIT_BEFORE_SET = CATALOGUE.add(
+CATALOGUE.add(
     "S002", Severity.ERROR, "A wait that stands before its set",
     "A pipe waits for a flag whose set comes later in the program. The source pipe runs on, so on a chip the wait ends "
     "when that later set takes effect: the waiting pipe's work happens after instructions that stand behind it in the "
@@ -39,7 +39,7 @@ WAIT_BEFORE_SET = CATALOGUE.add(
     "    TLOAD(a, global);\n"
     "    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);   // belongs, with the load, before the wait",
 )  # fmt: skip
-SET_WITHOUT_WAIT = CATALOGUE.add(
+CATALOGUE.add(
     "S003", Severity.ERROR, "A set without its wait",
     "A flag is still set when the kernel ends. The next kernel on the core that uses this pipe pair and event id finds "
     "it set: its first wait returns too early, or its set meets a set flag, which is undefined.\n\n"
@@ -53,7 +53,7 @@ SET_WITHOUT_WAIT = CATALOGUE.add(
     "    }\n"
     "    wait_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);       // takes back the last one",
 )  # fmt: skip
-SET_TWICE = CATALOGUE.add(
+CATALOGUE.add(
     "S004", Severity.ERROR, "A flag set twice before its wait",
     "A flag is set while it still is: what a second set does then is undefined, and a chip may hang. A flag holds one "
     "signal and does not count.\n\n"
@@ -63,7 +63,7 @@ SET_TWICE = CATALOGUE.add(
     "    TLOAD(b, y); set_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);   // not EVENT_ID0 again",
 )  # fmt: skip
 
-MISMATCH = CATALOGUE.add(
+CATALOGUE.add(
     "S005", Severity.ERROR, "A set and a wait that name different flags",
     "A pipe waits for a flag that nothing sets, and as often a flag is set that nothing waits for; the two differ in the "
     "event id or in a pipe. On a chip the kernel hangs at the wait.\n\n"

@@ -25,7 +25,7 @@ from ascsim.machine.late import chosen as chosen_late
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
 from ascsim.machine.signals import CoreId, SignalMode, Signals
 from ascsim.machine.trace import ACCESS, Kind, Sink, pack_access, pack_row, pack_shape
-from ascsim.machine.words import Kept, Pipe, Space
+from ascsim.machine.words import Kept, Space
 from ascsim.profiles import Profile
 
 SCRATCH = -1
@@ -642,5 +642,4 @@ def _split(start: int, dims: tuple[tuple[int, int], ...]) -> Iterator[tuple[int,
         yield from _split(start + index * stride, dims[1:])
 
 
-PIPES_OF_BARRIER_ALL = tuple(p for p in Pipe if p != Pipe.ALL)
 __all__ = ["Core", "CoreState", "Finding", "Group", "Instruction", "Kind", "Machine", "Memory", "Step", "Touch"]

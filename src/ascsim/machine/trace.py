@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -329,45 +329,3 @@ def _mapped(path: Path, dtype: np.dtype) -> np.ndarray:
     ways = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # all pages at once: they are in memory, just written
     with path.open("rb") as file:
         return np.frombuffer(mmap.mmap(file.fileno(), 0, ways, mmap.PROT_READ), dtype, count)
-
-
-class FileSink(MemorySink):
-    """Appends to the files of a trace directory as it goes."""
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__()
-        directory.mkdir(parents=True, exist_ok=True)
-        self._files: dict[str, BinaryIO] = {
-            name: (directory / name).open("wb")
-            for name in ("rows.bin", "accesses.bin", "masks.bin", "shapes.bin", "notes.jsonl")
-        }
-        self._n_rows = 0
-        self._n_masks = 0
-
-    def append(self, row: bytes, accesses: bytes) -> int:
-        """See :class:`Sink`."""
-        self._files["rows.bin"].write(row)
-        self._files["accesses.bin"].write(accesses)
-        self._n_rows += 1
-        return self._n_rows - 1
-
-    def mask(self, packed: bytes) -> int:
-        """See :class:`Sink`."""
-        self._files["masks.bin"].write(packed)
-        self._n_masks += 1
-        return self._n_masks
-
-    def shape(self, packed: bytes) -> int:
-        """See :class:`Sink`."""
-        if packed not in self.shapes:
-            self._files["shapes.bin"].write(packed)
-        return super().shape(packed)
-
-    def note(self, kind: str, data: dict[str, Any]) -> None:
-        """See :class:`Sink`."""
-        self._files["notes.jsonl"].write((json.dumps({"kind": kind, **data}) + "\n").encode())
-
-    def close(self) -> None:
-        """Flush and close the files."""
-        for file in self._files.values():
-            file.close()

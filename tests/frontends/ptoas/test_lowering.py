@@ -13,7 +13,6 @@ from ascsim.frontends.ptoas.lowering import (
     Call,
     Parameter,
     Program,
-    Recorder,
     Ref,
     entry_function,
     lower,
@@ -21,6 +20,7 @@ from ascsim.frontends.ptoas.lowering import (
     parameters_of,
 )
 from ascsim.frontends.ptoas.parser import parse_text
+from recorder import Recorder
 
 
 def program(body: str, arguments: str = "", results: str = "", returned: str = "") -> Program:

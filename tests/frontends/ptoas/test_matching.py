@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from ascsim.diagnostics import UserError
-from ascsim.frontends.ptoas.lowering import Call, Recorder, lower
+from ascsim.frontends.ptoas.lowering import Call, lower
 from ascsim.frontends.ptoas.matching import Match, match
 from ascsim.frontends.ptoas.parser import parse_text
 from ascsim.machine.dtypes import DTYPES
 from ascsim.machine.words import Pipe, RoundMode
+from recorder import Recorder
 
 _spec = importlib.util.spec_from_file_location("instructions", Path(__file__).with_name("instructions.py"))
 assert _spec is not None and _spec.loader is not None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascsim.isa.memory_form.merge import configured, packed
+from ascsim.isa.memory_form.merge import packed
 from ascsim.machine.operands import Pointer
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import Space
@@ -140,7 +140,7 @@ def test_words_mean_what_fields_mean() -> None:
     by_fields, by_words = Merge("a5", "f32", lists), Merge("a5", "f32", lists)
     by_fields.issue(stops=True)
     by_words.bench.issue(
-        "vmrgsort4", by_words.dst, *by_words.sources, None, None, packed([2, 1, 0, 0]), configured(1, 2, True)
+        "vmrgsort4", by_words.dst, *by_words.sources, None, None, packed([2, 1, 0, 0]), 1 | 0b11 << 8 | 1 << 12
     )
     assert np.array_equal(by_fields.raw(7), by_words.raw(7))
     assert by_words.bench.core.state.merged == (1, 1, 0, 0)

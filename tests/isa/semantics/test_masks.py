@@ -10,9 +10,6 @@ from hypothesis import strategies as st
 from ascsim.isa.semantics.masks import (
     PATTERN_CODES,
     compared,
-    count_left,
-    fill_lanes,
-    first_lanes,
     from_lanes,
     lanes_of,
     pattern_mask,
@@ -44,25 +41,6 @@ def test_pattern_codes_are_the_public_enumeration():
     assert not pattern_mask(14, 1).any()
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_update_mask_of_320_elements(size):
-    count, active = 320, []
-    for _ in range(12):
-        active.append(int(first_lanes(count, size).sum()))
-        count = count_left(count, size)
-    assert count == 0 and sum(active) == 320
-    lanes = 256 // size
-    assert active[: 320 // lanes] == [lanes] * (320 // lanes) and active[320 // lanes] == 320 % lanes
-
-
-@settings(deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(SIZES))
-def test_first_lanes(count, size):
-    lanes = 256 // size
-    assert lanes_of(first_lanes(count, size), size).tolist() == [int(i < count) for i in range(lanes)]
-    assert count_left(count, size) == (count - lanes if count >= lanes else 0)
-
-
 @settings(deadline=None)
 @given(st.sampled_from(SIZES), st.integers(0, 2**32 - 1))
 def test_lanes_in_and_out(size, seed):
@@ -71,12 +49,8 @@ def test_lanes_in_and_out(size, seed):
     mask = from_lanes(lanes, size)
     assert lanes_of(mask, size).tolist() == lanes.tolist()
     assert mask.sum() == lanes.sum()
-    filled = fill_lanes(lanes, size)
-    assert filled.reshape(-1, size).all(axis=1).tolist() == filled.reshape(-1, size).any(axis=1).tolist()
-    assert lanes_of(filled, size).tolist() == lanes.tolist()
-    # only the first entry of a group counts
-    noisy = mask | (random.integers(0, 2, 256).astype(np.uint8) & ~fill_lanes(np.ones_like(lanes), size))
-    noisy.reshape(-1, size)[:, 1:] = 1
+    noisy = mask.copy()
+    noisy.reshape(-1, size)[:, 1:] = 1  # only the first entry of a group counts
     assert lanes_of(noisy, size).tolist() == lanes.tolist()
 
 
@@ -92,10 +66,6 @@ def test_compiled(agrees):
     for code in range(16):
         agrees(pattern_mask, code, 2)
     lanes = np.random.default_rng(0).integers(0, 2, 64).astype(np.uint8)
-    for count in (0, 5, 64, 1000):
-        agrees(first_lanes, count, 4)
-        agrees(count_left, count, 4)
     agrees(lanes_of, from_lanes(lanes, 4), 4)
     agrees(from_lanes, lanes, 4)
-    agrees(fill_lanes, lanes, 4)
     agrees(compared, lanes != 0, lanes[::-1].copy(), 4)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascsim.isa.semantics.order import BF16, F16, F32, SIGNED
-from ascsim.isa.semantics.sort import depends_on_tie_rule, pack_pairs, sort_blocks, unpack_pairs, value_rank
+from ascsim.isa.semantics.sort import depends_on_tie_rule, pack_pairs, sort_blocks, value_rank
 
 KINDS = [
     (F32, np.float32), (F16, np.float16), (BF16, ml_dtypes.bfloat16), (SIGNED, np.int32), (SIGNED, np.int16),
@@ -132,8 +132,6 @@ def test_pairs_are_eight_bytes():
     half = pack_pairs(bits_of([[1.0, -2.0]], np.float16), np.array([[7, 0x01020304]], np.uint32))
     assert half.shape == (1, 2, 2)
     assert half.tobytes() == bytes.fromhex("003c0000 07000000 00c00000 04030201")
-    values, indices = unpack_pairs(half)
-    assert values.tolist() == [[0x3C00, 0xC000]] and indices.tolist() == [[7, 0x01020304]]
 
 
 def brute_tie(bits, indices, order):
@@ -181,7 +179,6 @@ def test_compiled(agrees):
         agrees(depends_on_tie_rule, block, index, F32)
     agrees(depends_on_tie_rule, bits[0], np.arange(32, dtype=np.uint32), F32)
     agrees(pack_pairs, bits, indices)
-    agrees(unpack_pairs, pack_pairs(bits, indices))
 
 
 @pytest.mark.slow

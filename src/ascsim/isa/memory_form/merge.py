@@ -304,11 +304,6 @@ def packed(values: Sequence[int]) -> int:
     return sum(value << (16 * place) for place, value in enumerate(values))
 
 
-def configured(repeat: int, lists: int, stops: bool) -> int:
-    """The configuration word: repeats, a bit for each list, and whether to stop when one ends."""
-    return repeat | ((1 << lists) - 1) << 8 | int(stops) << 12
-
-
 def _unpacked(call: SimpleNamespace) -> tuple[Any, ...]:
     count, config = int(call.count), int(call.config)
     lengths = [count >> (16 * place) & 0xFFFF for place in range(LISTS)]

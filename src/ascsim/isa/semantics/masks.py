@@ -40,16 +40,6 @@ def pattern_mask(code: int, lane_size: int) -> np.ndarray:
     return from_lanes((number < limit) & (number % _STEP[code & 15] == 0), lane_size)
 
 
-def first_lanes(count: int, lane_size: int) -> np.ndarray:
-    """The mask of the first ``count`` lanes, at most all (``plt_b8/16/32``, ``asc_update_mask``): uint8[256]."""
-    return from_lanes(np.arange(REGISTER_BYTES // lane_size) < count, lane_size)
-
-
-def count_left(count: int, lane_size: int) -> int:
-    """What an element count is after one register of lanes has been masked off it; never below 0."""
-    return max(count - REGISTER_BYTES // lane_size, 0)
-
-
 def lanes_of(mask: np.ndarray, lane_size: int) -> np.ndarray:
     """The lanes' view of a mask: uint8, one entry a lane."""
     return mask[::lane_size].copy()
@@ -60,11 +50,6 @@ def from_lanes(lanes: np.ndarray, lane_size: int) -> np.ndarray:
     mask = np.zeros(lanes.size * lane_size, np.uint8)
     mask[::lane_size] = lanes
     return mask
-
-
-def fill_lanes(lanes: np.ndarray, lane_size: int) -> np.ndarray:
-    """The mask with all entries of a lane's group set alike (``asc_get_mask_spr``): uint8[256]."""
-    return np.repeat(lanes.astype(np.uint8), lane_size)
 
 
 def compared(result: np.ndarray, active: np.ndarray, lane_size: int) -> np.ndarray:

@@ -47,8 +47,3 @@ def bits_of_rank(ranks: np.ndarray, order: int, itemsize: int) -> np.ndarray:
 def is_nan(bits: np.ndarray, order: int) -> np.ndarray:
     """Which raw elements are NaN (bool, the shape of ``bits``); none, where ``order`` says integers."""
     return (bits & np.uint32(_MAGNITUDE[order])) > np.uint32(INFINITY_BITS[order])
-
-
-def has_nan(bits: np.ndarray, order: int) -> bool:
-    """True if some raw element is NaN."""
-    return bool(np.any(is_nan(bits, order)))

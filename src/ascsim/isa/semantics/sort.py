@@ -107,11 +107,6 @@ def pack_pairs(bits: np.ndarray, indices: np.ndarray) -> np.ndarray:
     return pairs
 
 
-def unpack_pairs(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The inverse of :func:`pack_pairs`: values (zero-extended to uint32) and indices."""
-    return pairs[..., 0].copy(), pairs[..., 1].copy()
-
-
 def merge_order(heads: np.ndarray) -> np.ndarray:
     """The order in which a merge takes pairs: positions in ``heads``, the most urgent first.
 
