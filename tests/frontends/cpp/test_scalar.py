@@ -17,6 +17,7 @@ PROGRAM = r"""
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <vector>
 #include "acl/acl.h"
 #include "c_api/asc_simd.h"
@@ -169,3 +170,19 @@ def test_each_run_gives_the_same_results(tmp_path: Path) -> None:
         trace = Trace.load(tmp_path / name / "trace")
         traces.append((trace.accesses, trace.rows["kind"]))
     assert all(np.array_equal(one, other) for one, other in zip(*traces, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("body", "spaces"),
+    [
+        ("int n = blocks * 4096; std::memset((void*)local, 0, n);", [(Space.UB, Mode.WRITE)]),
+        ("int n = blocks * 4096; std::memcpy((void*)local, in, n);", [(Space.GM, Mode.READ), (Space.UB, Mode.WRITE)]),
+    ],
+)
+def test_the_c_librarys_copies_and_fills_are_traced(
+    tmp_path: Path, body: str, spaces: list[tuple[Space, Mode]]
+) -> None:
+    report = run(tmp_path, f"volatile int blocks = 1; {body} {flag('S', 'MTE3')} {OUT}")
+    assert "no findings" in report
+    assert [(space, mode) for space, mode, *_ in accesses(tmp_path)] == spaces
+    assert all(length * count == 4096 for _, _, _, length, count, *_ in accesses(tmp_path))

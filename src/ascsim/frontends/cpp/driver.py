@@ -643,6 +643,8 @@ class _Build:
     def _link_device(self, side: str, objects: list[Path]) -> bytes:
         image = self.work / f"{side}.so"
         command = [*self.compiler.command, "-shared", "-Wl,-Bsymbolic", "-Wl,-z,lazy", *map(str, objects)]
+        if self.scalar_trace:  # g++ leaves these calls to the sanitizer's own library
+            command += [f"-Wl,--wrap={name}" for name in ("memcpy", "memmove", "memset")]
         done = self._run([*command, "-o", str(image)])
         if done.returncode != 0:
             raise LinkError(f"linking the device code ({side}) failed: {_linker_message(done.stderr)}", done.stderr)

@@ -255,6 +255,11 @@ void* __tsan_memset(void* to, int value, unsigned long size)
     return std::memset(to, value, size);
 }
 
+// What device code calls under the C library's names: its link gives them these (driver.py).
+void* __wrap_memcpy(void*, const void*, unsigned long) __attribute__((alias("__tsan_memcpy")));
+void* __wrap_memmove(void*, const void*, unsigned long) __attribute__((alias("__tsan_memmove")));
+void* __wrap_memset(void*, int, unsigned long) __attribute__((alias("__tsan_memset")));
+
 #define ACCESS_FUNCTIONS(prefix, size)                                                                          \
     void __tsan_##prefix##read##size(void* pointer) { touch(pointer, size, READ, RETURN_ADDRESS); }             \
     void __tsan_##prefix##write##size(void* pointer) { touch(pointer, size, WRITE, RETURN_ADDRESS); }
