@@ -1,12 +1,13 @@
 """Regions: bounds, folding, and the arrays they view."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascsim.machine.core import Memory
 from ascsim.machine.dtypes import f16, f32
-from ascsim.machine.operands import GlobalTensor, Region, Tile, folded
+from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
 from ascsim.machine.words import BLayout, Space
 
 U8 = np.dtype(np.uint8)
@@ -68,3 +69,11 @@ def test_global_tensor_with_a_column_stride():
     memory.data[: 4 * 64].view(np.float32)[:] = np.arange(64)
     view = memory.view(GlobalTensor(f32, 0, (1, 1, 1, 2, 3), (0, 0, 0, 1, 8)).region())
     assert view.reshape(2, 3).tolist() == [[0, 8, 16], [1, 9, 17]]
+
+
+@pytest.mark.parametrize("elements", [3, np.int64(3), np.uint8(3)])
+def test_a_pointer_moves_by_elements_of_any_integer_type(elements: int) -> None:
+    moved = Pointer(Space.UB, 64, f32, "x") + elements
+    assert (moved.offset, moved.name) == (76, "x")
+    with pytest.raises(TypeError):
+        Pointer(Space.UB, 64, f32) + 0.5

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import ClassVar, NamedTuple
+from operator import index
+from typing import ClassVar, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -308,6 +309,6 @@ class Pointer(NamedTuple):
 
     def __add__(self, elements: object) -> Pointer:
         """The pointer ``elements`` further on."""
-        if not isinstance(elements, int):
+        if not isinstance(elements, SupportsIndex) or isinstance(elements, bool):  # numpy's integers, too
             return NotImplemented
-        return self._replace(offset=self.offset + elements * (self.dtype.size if self.dtype else 1))
+        return self._replace(offset=self.offset + index(elements) * (self.dtype.size if self.dtype else 1))
