@@ -195,9 +195,9 @@ def define(row: Compound, mixed: bool = False) -> Any:
 # A product and a sum
 
 
-def _multiply_add(run: Run, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+def _multiply_add(run: Run, a: np.ndarray, b: np.ndarray, c: np.ndarray, once: bool = False) -> np.ndarray:
     """``a * b + c``: on the chips with one rounding (half on the A2/A3: with two), on cpu with two."""
-    if run.profile.is_chip and not (run.profile.name == "a2a3" and run.kind is f16):
+    if once or (run.profile.is_chip and not (run.profile.name == "a2a3" and run.kind is f16)):
         a, b, c = np.broadcast_arrays(a, b, c)
         return functions.multiply_add(a, b, c, run.kind.is_narrow_float)
     return run.rounded(a * b) + c
@@ -212,7 +212,8 @@ define(Compound("tmuladddst", "Add the product of two tiles to dst.", "dst src0 
                 lambda run, c, a, b: _multiply_add(run, a, b, c), notes=(_TWICE,), assumed=(_FUSED,),
                 headers="TMulAddDst.hpp, cpu/ElementOp.h"))  # fmt: skip
 define(Compound("tfusedmuladd", "Multiply dst by src0 and add src1.", "dst src0 src1",
-                lambda run, c, a, b: _multiply_add(run, a, c, b), notes=(_TWICE,), assumed=(_FUSED,),
+                lambda run, c, a, b: _multiply_add(run, a, c, b, once=run.profile.name == "cpu"),
+                notes=("cpu rounds once, the A2/A3 half twice: the product, then the sum.",), assumed=(_FUSED,),
                 headers="TFusedMulAdd.hpp, cpu/ElementOp.h"))  # fmt: skip
 define(Compound("tfusedmuladdrelu", "Multiply dst by src0 and add src1; 0 in place of what is below 0.", "dst src0 src1",
                 lambda run, c, a, b: arithmetic.relu(_multiply_add(run, a, c, b)), notes=(_TWICE,), assumed=(_FUSED,),
