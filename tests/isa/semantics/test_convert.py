@@ -367,7 +367,17 @@ def _neighbours(value):
 def test_the_table_of_pairs():
     pairs = {(r.source, r.target): r for r in c.CONVERSIONS}
     assert len(pairs) == len(c.CONVERSIONS)
-    assert {r.family for r in c.CONVERSIONS} == {"widen", "narrow", "tiny", "whole", "to_int", "from_int", "int"}
+    assert {r.family for r in c.CONVERSIONS} == {
+        "widen",
+        "narrow",
+        "tiny",
+        "whole",
+        "to_int",
+        "from_int",
+        "int",
+        "to_pairs",
+        "from_pairs",
+    }
     assert pairs["f32", "f16"].modes[-1] == c.ODD and pairs["f32", "f16"].default_rounding == c.RINT
     wrapping = {p for p, r in pairs.items() if not r.saturates}
     assert wrapping == {("f32", "i16"), ("f16", "i16"), ("f16", "i8"), ("f16", "u8"), ("i32", "i16"), ("i64", "i32")}
