@@ -45,6 +45,17 @@ def test_arrays_go_in_and_out(arch):
     assert np.array_equal(out, x + x)
 
 
+@pytest.mark.parametrize("arch", ["a2a3", "cpu"])
+def test_a_run_writes_its_report_page(arch, tmp_path):
+    x = np.ones((4, 64), np.float32)
+    run = double.on(arch)[1](x, np.zeros_like(x))
+    run.save_page(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and "double" in page
+    with pytest.raises(UserError, match="cannot write"):
+        run.save_page(tmp_path / "nowhere" / "page.html")
+
+
 def test_one_array_given_twice_is_one_block():
     x = np.ones((4, 64), np.float32)
     double[1](x, x)
