@@ -197,7 +197,7 @@ def _layouts(definition: Definition, call: SimpleNamespace, profile: Profile) ->
 
 def _wrong_layouts(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
     yield changed(call, "idx", space=Space.L1)
-    yield changed(call, "idx", slayout=SLayout.ROW_MAJOR)
+    yield changed(call, "idx", slayout=SLayout.ROW_MAJOR, cols=16)
 
 
 def _other_type(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
