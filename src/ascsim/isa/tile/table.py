@@ -197,7 +197,7 @@ def _layouts(definition: Definition, call: SimpleNamespace, profile: Profile) ->
 
 def _wrong_layouts(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
     yield changed(call, "idx", space=Space.L1)
-    yield changed(call, "idx", slayout=SLayout.ROW_MAJOR, cols=16)
+    yield changed(call, "idx", slayout=SLayout.ROW_MAJOR, cols=64)
 
 
 def _other_type(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
@@ -253,7 +253,8 @@ def _with_other_pitch(call: SimpleNamespace, profile: Profile) -> Iterator[Simpl
     name = "src" if isinstance(call.dst, Tile) else "dst"
     table = getattr(call, name)
     rows = _read(call, profile).rows
-    call = changed(SimpleNamespace(**{**vars(call), "mode": Coalesce.Row}), "idx", valid_rows=1, valid_cols=rows)
+    by_rows = SimpleNamespace(**{**vars(call), "mode": Coalesce.Row})
+    call = changed(by_rows, "idx", blayout=BLayout.ROW_MAJOR, cols=64, valid_rows=1, valid_cols=rows)
     yield changed(call, name, strides=(*table.strides[:3], table.strides[3] + 8, 1))
 
 
@@ -272,7 +273,9 @@ def _strided(definition: Definition, call: SimpleNamespace, profile: Profile) ->
 
 def _with_strides(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
     name = "src" if isinstance(call.dst, Tile) else "dst"
-    call = SimpleNamespace(**{**vars(call), "mode": Coalesce.Elem})
+    one = _read(call, profile)
+    by_elements = SimpleNamespace(**{**vars(call), "mode": Coalesce.Elem})
+    call = changed(by_elements, "idx", blayout=BLayout.ROW_MAJOR, cols=64, valid_rows=one.rows, valid_cols=one.cols)
     yield changed(call, name, strides=(0, 0, 0, 3, 2))
 
 
