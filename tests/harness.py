@@ -27,6 +27,9 @@ class Bench:
         self.core = Core(self.machine, 0, 0)
         self._next = dict.fromkeys(Space, 0)
 
+    def __del__(self) -> None:
+        self.machine.release()
+
     def definition(self, name: str, operands: int | None = None) -> Definition:
         """The definition of that name for this profile; of several, the first that takes so many operands."""
         found = REGISTRY.find(name, self.profile)

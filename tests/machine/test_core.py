@@ -1,5 +1,8 @@
 """issue(): legality before effects, the trace row, and grouped steps that equal the row-by-row loop."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -140,3 +143,18 @@ def test_a_row_has_its_element_type_and_how_many_calls_it_stands_for() -> None:
     assert (sort["dtype"], sort["work"]) == (dtype("f16").code, 8)
     assert barrier["kind"] == Kind.BARRIER
     assert (sort["arg"], barrier["arg"]) == (4, 4), "one call a row"
+
+
+def test_memories_go_with_the_last_who_holds_them() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        bench = Bench("a5")
+        tile = bench.tile("f32", 1, 64)
+        for _ in range(3):
+            bench.issue("TEXPANDS", tile, 1.0)
+        machine, core = weakref.ref(bench.machine), weakref.ref(bench.core)
+        del bench
+        assert machine() is None and core() is None
+    finally:
+        gc.enable()

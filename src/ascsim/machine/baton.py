@@ -61,6 +61,9 @@ class Baton:
                 self._begin(core)
         for thread in self._threads:
             thread.join()
+        # What the cores did may hold the machine, which holds this: without them both go at once, with their memories.
+        self._cores, self._next, self._threads = (), 0, []
+        self._leave = self._enter = lambda core: None
 
     def wait(self, core: int, ready: Callable[[], bool]) -> None:
         """Hold a core until ``ready()``; others go on meanwhile.

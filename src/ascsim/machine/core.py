@@ -276,9 +276,9 @@ class Machine:
         self._objects: dict[Any, int] = {}
         self._tiles: dict[int, tuple[Tile, int]] = {}
         self.blocks = 1
-        self.run_cores([CoreId(0, 0, "aiv")], lambda core: True)
         self._mnemonics: set[int] = set()
         self._plans: dict[tuple, _Plan] = {}
+        self.run_cores([CoreId(0, 0, "aiv")], lambda core: True)
         self.site_flags = 0
         self.resolve_site: Any = None
         self.auto_sync: AutoSync | None = None
@@ -300,15 +300,21 @@ class Machine:
         self.signals = Signals(cores)
         self._polled: dict[int, int] = {}
         self._alone = 0
-        self._baton = Baton([partial(run, core) for core in cores], leave, enter, self._stuck)
+        self._baton = Baton([partial(run, core) for core in cores], leave, enter, partial(_note_deadlock, self.sink))
         self._baton.run()
+        self.release()
         if not self._baton.halted:
             for kind, found in (("signal_left", self.signals.left()), ("signal_overflow", self.signals.overflowed)):
                 for left in found:
                     self.sink.note(kind, left._asdict())
 
-    def _stuck(self, places: Sequence[int]) -> None:
-        self.sink.note("deadlock", {"cores": list(places)})
+    def release(self) -> None:
+        """Let go of what plans hold of cores: then a core's memories go as soon as nobody else holds it."""
+        for plan in self._plans.values():
+            plan.prepared = plan.prepared_for = None
+            for planned in plan.groups or ():
+                for _, inner, _ in planned.at_once or ():
+                    inner.prepared = inner.prepared_for = None
 
     def await_signal(self, core: Core, mode: SignalMode, flag: int) -> int:
         """Hold a core until a signal is there, and take it; returns its token, 0 if the launch ends instead."""
@@ -592,6 +598,10 @@ class Machine:
             if known == number:
                 return Site(path, line, column)
         return None
+
+
+def _note_deadlock(sink: Sink, places: Sequence[int]) -> None:
+    sink.note("deadlock", {"cores": list(places)})
 
 
 def _dtype_code(args: Sequence[Any]) -> int:
