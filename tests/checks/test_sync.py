@@ -272,3 +272,21 @@ def test_only_the_core_that_stopped_is_excused() -> None:
     builder.note("fault", row=4, site=0, message="too far")
     (found,) = builder.run()
     assert [str(place.site) for place in found.places] == ["kernel.cpp:1"]
+
+
+def test_a_set_that_does_not_take_turns_as_its_wait_does_is_one_finding() -> None:
+    builder = Builder()
+    for event in (0, 1):
+        builder.set(MTE3, MTE2, event, line=1 + event)
+    for turn in range(6):
+        builder.wait(MTE3, MTE2, turn % 2, line=3)
+        builder.op(MTE2, "load", writes=[2048 * (turn % 2)], line=4)
+        builder.sync(MTE2, MTE3, turn % 2)
+        builder.op(MTE3, "store", reads=[2048 * (turn % 2)], line=7)
+        builder.set(MTE3, MTE2, 0, line=8)  # not turn % 2
+    for event in (0, 1):
+        builder.wait(MTE3, MTE2, event, line=9 + event)
+    (found,) = builder.run()
+    assert found.code == "S005" and found.count == 3
+    assert found.places[1].site.line == 8 and "EVENT_ID1" in found.headline
+    assert found.notes == ("in other turns of the loop that event id is right: let it change as that of the wait does",)

@@ -135,10 +135,17 @@ def _mismatches(context: Context, flags: Flags) -> Iterator[tuple[list[int], lis
             alike = [
                 other for other, sets in free.items()
                 if not is_set and len(sets) == len(waits) and sets[0] < waits[0] and _are_alike(flag, other)
-                and ((True, flag) not in kinds or (False, other) not in kinds)
+                and ((True, flag) not in kinds or (False, other) not in kinds or _take_turns(context, flags, waits, sets))
             ]  # fmt: skip
             if alike:
                 yield waits, free.pop(min(alike, key=lambda other: other[:2] != flag[:2]))
+
+
+def _take_turns(context: Context, flags: Flags, waits: list[int], sets: list[int]) -> bool:
+    """Whether the sets of one call, each before its wait, name one event id where the waits of the pair name two in turn."""
+    same_pipes = _of(flags, waits[0])[:2] == _of(flags, sets[0])[:2]
+    one_call = len({_line(context, flags, number) for number in sets}) == 1
+    return same_pipes and one_call and len(sets) > 1 and all(s < w for s, w in zip(sets, waits, strict=True))
 
 
 def _are_alike(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
@@ -161,11 +168,21 @@ def _mismatch(context: Context, flags: Flags, waits: list[int], sets: list[int])
         mend = f"Change {calls.wait(*wanted)} at {context.where(row, row)} to {calls.wait(*given)}."
     if not is_set_elsewhere and not (core & ~flags.is_set & _is(flags, given)).any():
         mend = f"Use one flag in both: {mend[0].lower()}{mend[1:-1]}, or the set to {calls.set(*wanted)}."
+    here = _line(context, flags, set_)
+    is_right_too = any(
+        _line(context, flags, number) == here and flags.partner[number] >= 0
+        for number in np.flatnonzero(core & flags.is_set & _is(flags, given)).tolist()
+    )
+    notes = (
+        ("in other turns of the loop that event id is right: let it change as that of the wait does",)
+        if is_right_too
+        else ()
+    )
     return Found(
         "S005", Severity.ERROR,
         f"set and wait differ: {pipe_name(wanted[1])} waits for the flag from {_name(*wanted)}, but the one from "
         f"{_name(*given)} is set",
-        (row, setter), (f"{pipe_name(wanted[1])} waits", f"{pipe_name(given[0])} sets the other flag"), (), mend,
+        (row, setter), (f"{pipe_name(wanted[1])} waits", f"{pipe_name(given[0])} sets the other flag"), notes, mend,
         len(waits), key=(wanted, given), claims=tuple(int(flags.row[number]) for number in sets),
     )  # fmt: skip
 
