@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ascsim.isa import REGISTRY
 from ascsim.isa.compile import buffer_bytes, parameters
 from ascsim.isa.definition import BoundRegisterInstruction, RegisterInstruction, Sort
 from ascsim.machine.dtypes import DTYPES, DType
+from ascsim.machine.operands import MReg, VReg
+from harness import Bench
 
 _AWKWARD = {
     "f32": [0x00000000, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC01234, 0x7F812345, 0x00000001, 0x80000001,
@@ -58,3 +62,35 @@ def register_instructions() -> list[RegisterInstruction]:
 def forms(cpp: str) -> list[RegisterInstruction]:
     """The register instructions of that C++ name."""
     return [d for d in REGISTRY.by_cpp[cpp] if isinstance(d, RegisterInstruction)]
+
+
+def register(kind: str, seed: int) -> VReg:
+    """A register of random lanes, awkward values among them."""
+    return VReg(DTYPES[kind], register_bytes(DTYPES[kind], np.random.default_rng(seed)))
+
+
+def random_mask(seed: int) -> MReg:
+    """A mask register of random bits; not those that :func:`register` draws."""
+    return MReg(np.random.default_rng(seed + 1).integers(0, 2, 256).astype(np.uint8))
+
+
+def lanes_of(mask: MReg, kind: str) -> np.ndarray:
+    """Which lanes of a type a mask has active."""
+    return mask.data[:: DTYPES[kind].size].astype(bool)
+
+
+def bits(value: VReg) -> np.ndarray:
+    """A register's lanes as unsigned integers."""
+    return value.data.view(value.dtype.bits_dtype)
+
+
+def from_bits(kind: str, values: Any) -> VReg:
+    """A register whose first lanes have these bits, the others 0."""
+    made = np.zeros(256 // DTYPES[kind].size, DTYPES[kind].bits_dtype)
+    made[: len(values)] = values
+    return VReg(DTYPES[kind], made.view(np.uint8))
+
+
+def issue(name: str, *args: Any, **more: Any) -> Any:
+    """Issue an instruction on a fresh core of the A5; returns what it yields."""
+    return Bench("a5").issue(name, *args, **more)

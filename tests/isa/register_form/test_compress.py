@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,30 +10,10 @@ from hypothesis import strategies as st
 from ascsim.machine.dtypes import DTYPES
 from ascsim.machine.words import Kept
 from harness import Bench, MReg, VReg
-from registers import forms, register_bytes
+from registers import bits, forms, issue, lanes_of, random_mask, register
 
 seeds = st.integers(0, 2**32 - 1)
 SQUEEZED = [v["T"].name for v in forms("asc_squeeze")[0].variants]
-
-
-def register(kind: str, seed: int) -> VReg:
-    return VReg(DTYPES[kind], register_bytes(DTYPES[kind], np.random.default_rng(seed)))
-
-
-def random_mask(seed: int) -> MReg:
-    return MReg(np.random.default_rng(seed + 1).integers(0, 2, 256).astype(np.uint8))
-
-
-def lanes_of(mask: MReg, kind: str) -> np.ndarray:
-    return mask.data[:: DTYPES[kind].size].astype(bool)
-
-
-def bits(value: VReg) -> np.ndarray:
-    return value.data.view(value.dtype.bits_dtype)
-
-
-def issue(name: str, *args: Any, **more: Any) -> Any:
-    return Bench("a5").issue(name, *args, **more)
 
 
 def padded(values: list[int], count: int) -> list[int]:

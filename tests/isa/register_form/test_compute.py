@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ascsim.diagnostics import Refused
 from ascsim.machine.dtypes import DTYPES
 from harness import Bench, MReg, VReg
-from registers import forms, register_bytes
+from registers import bits, forms, from_bits, issue, lanes_of, random_mask, register
 
 INTEGERS = ("u8", "i8", "u16", "i16", "u32", "i32")
 FLOATS = ("f16", "bf16", "f32")
@@ -21,32 +21,6 @@ ARITHMETIC = (*INTEGERS, *FLOATS)
 NAN = {"f16": 0x7E00, "bf16": 0x7FC0, "f32": 0x7FC00000}
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-def register(kind: str, seed: int) -> VReg:
-    return VReg(DTYPES[kind], register_bytes(DTYPES[kind], np.random.default_rng(seed)))
-
-
-def random_mask(seed: int) -> MReg:
-    return MReg(np.random.default_rng(seed + 1).integers(0, 2, 256).astype(np.uint8))
-
-
-def lanes_of(mask: MReg, kind: str) -> np.ndarray:
-    return mask.data[:: DTYPES[kind].size].astype(bool)
-
-
-def bits(value: VReg) -> np.ndarray:
-    return value.data.view(value.dtype.bits_dtype)
-
-
-def from_bits(kind: str, values: Any) -> VReg:
-    made = np.zeros(256 // DTYPES[kind].size, DTYPES[kind].bits_dtype)
-    made[: len(values)] = values
-    return VReg(DTYPES[kind], made.view(np.uint8))
-
-
-def issue(name: str, *args: Any, **more: Any) -> Any:
-    return Bench("a5").issue(name, *args, **more)
 
 
 ALL = MReg(np.ones(256, np.uint8))

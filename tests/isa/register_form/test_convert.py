@@ -17,7 +17,7 @@ from ascsim.isa.definition import RegisterInstruction
 from ascsim.isa.register_form import convert
 from ascsim.machine.dtypes import DTYPES, f16, f32
 from harness import Bench, MReg, VReg
-from registers import register_bytes
+from registers import register
 
 
 def name_of(row: convert.Row, rounding: convert.Rounding, saturates: bool | None, part: int) -> str:
@@ -30,10 +30,6 @@ ROUNDINGS = ("rn", "rna", "rd", "ru", "rz", "ro")
 LARGEST = 65504.0
 seeds = st.integers(0, 2**32 - 1)
 ALL = MReg(np.ones(256, np.uint8))
-
-
-def register(kind: str, seed: int) -> VReg:
-    return VReg(DTYPES[kind], register_bytes(DTYPES[kind], np.random.default_rng(seed)))
 
 
 def random_mask(seed: int) -> MReg:

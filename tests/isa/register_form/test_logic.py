@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,28 +12,12 @@ from hypothesis import strategies as st
 
 from ascsim.machine.dtypes import DTYPES
 from harness import Bench, MReg, VReg
-from registers import forms, register_bytes
+from registers import bits, forms, issue, random_mask, register
 
 seeds = st.integers(0, 2**32 - 1)
 TWO = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
 INTEGERS = ("u8", "i8", "u16", "i16", "u32", "i32")
 ALL = MReg(np.ones(256, np.uint8))
-
-
-def register(kind: str, seed: int) -> VReg:
-    return VReg(DTYPES[kind], register_bytes(DTYPES[kind], np.random.default_rng(seed)))
-
-
-def random_mask(seed: int) -> MReg:
-    return MReg(np.random.default_rng(seed + 1).integers(0, 2, 256).astype(np.uint8))
-
-
-def bits(value: VReg) -> np.ndarray:
-    return value.data.view(value.dtype.bits_dtype)
-
-
-def issue(name: str, *args: Any, **more: Any) -> Any:
-    return Bench("a5").issue(name, *args, **more)
 
 
 def types_of(cpp: str) -> list[str]:
