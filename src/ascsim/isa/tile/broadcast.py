@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ascsim.isa.definition import A2A3, CHIPS, Choice, Definition, In, Operand, Out, tile_instruction
+from ascsim.isa.definition import A2A3, CHIPS, Definition, In, Operand, Out, tile_instruction
 from ascsim.isa.rules import Rule, dtype, finding, in_space, refuse, row_major, same_dtype
 from ascsim.isa.semantics import arithmetic, functions
-from ascsim.isa.tile.elementwise import FLOATS, FLUSHED, FOUR, ROUNDED, WRITTEN, changed, flushing, precision_of
+from ascsim.isa.tile.elementwise import FLOATS, FLUSHED, FOUR, ROUNDED, WRITTEN, changed, flushing, precision_operand
 from ascsim.machine.dtypes import DType, bf16, f16, f32, i8, i16, i32, u8, u16, u32
 from ascsim.machine.operands import Region, Tile
 from ascsim.machine.trace import Mode
@@ -157,8 +157,7 @@ def _define(
         In("src1", dtype="T", doc="one row; on the chips src0 may be the row instead"),
     ]
     if precision:
-        said = "HIGH_PRECISION: the A5 keeps subnormals"
-        operands.append(Choice("precision", precision_of(precision), optional=True, default=0, cpp_any=True, doc=said))
+        operands.append(precision_operand(precision))
     body: dict[str, Any] = {
         "__doc__": does,
         "operands": tuple(operands),

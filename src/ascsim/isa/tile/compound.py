@@ -18,7 +18,6 @@ from ascsim.diagnostics import Severity
 from ascsim.isa.definition import (
     A2A3,
     CHIPS,
-    Choice,
     Definition,
     In,
     InOut,
@@ -51,7 +50,7 @@ from ascsim.isa.tile.elementwise import (
     changed,
     element_of,
     flushing,
-    precision_of,
+    precision_operand,
     tmul,
 )
 from ascsim.machine.core import Core, Finding, Group, Step, Touch
@@ -123,8 +122,7 @@ def _operands(row: Compound, mixed: bool) -> tuple[Operand, ...]:
     if row.tmp is not None:
         made.append(row.tmp)
     if row.precision:
-        said = "HIGH_PRECISION: the A5 keeps subnormals"
-        made.append(Choice("precision", precision_of(row.precision), optional=True, default=0, cpp_any=True, doc=said))
+        made.append(precision_operand(row.precision))
     return tuple(made)
 
 

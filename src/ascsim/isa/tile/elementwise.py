@@ -218,12 +218,13 @@ def first_64(code: str) -> Rule:
 _PRECISIONS: dict[str, type[IntEnum]] = {}
 
 
-def precision_of(name: str) -> type[IntEnum]:
-    """The enumeration of a template argument: DEFAULT, HIGH_PRECISION."""
+def precision_operand(name: str, effect: str = "the A5 keeps subnormals") -> Operand:
+    """The template argument DEFAULT or HIGH_PRECISION of the enumeration ``name``; ``effect`` is what the latter does."""
     if name not in _PRECISIONS:
         enumeration: Any = IntEnum
         _PRECISIONS[name] = enumeration(name, {"DEFAULT": 0, "HIGH_PRECISION": 1})
-    return _PRECISIONS[name]
+    doc = f"HIGH_PRECISION: {effect}"
+    return Choice("precision", _PRECISIONS[name], optional=True, default=0, cpp_any=True, doc=doc)
 
 
 def _operands(row: Lanes) -> tuple[Operand, ...]:
@@ -236,8 +237,7 @@ def _operands(row: Lanes) -> tuple[Operand, ...]:
     if row.tmp:
         made.append(Scratch("tmp", optional=True, cpp_given=True, used_on=A2A3, doc=row.tmp))
     if row.precision:
-        said = "HIGH_PRECISION: the A5 keeps subnormals"
-        made.append(Choice("precision", precision_of(row.precision), optional=True, default=0, cpp_any=True, doc=said))
+        made.append(precision_operand(row.precision))
     return tuple(made)
 
 

@@ -17,7 +17,6 @@ from ascsim.isa.definition import (
     A2A3,
     A5,
     CHIPS,
-    Choice,
     Definition,
     In,
     Operand,
@@ -50,7 +49,7 @@ from ascsim.isa.tile.elementwise import (
     changed,
     element_of,
     flushing,
-    precision_of,
+    precision_operand,
     with_128_wide,
 )
 from ascsim.machine.core import Core, Finding, Touch
@@ -301,8 +300,7 @@ def _define(name: str, does: str, floors: bool, number: bool, a2a3: Types, a5: T
     if floors:
         doc = "of the A2/A3: a row" + ("" if number else ", and 256 bytes behind a row of dst")
         operands.append(Scratch("tmp", optional=True, cpp_given=True, used_on=A2A3, doc=doc))
-    said = "HIGH_PRECISION: on the A5, of float, the exact remainder"
-    operands.append(Choice("precision", precision_of(precision), optional=True, default=0, cpp_any=True, doc=said))
+    operands.append(precision_operand(precision, "on the A5, of float, the exact remainder"))
     steps = "fill dst with the number, " if number and not floors else ""
     tile_instruction(name, pipe=Pipe.V, cpp_templates=("precision",))(type(title, (_Remainder,), {
         "__doc__": does, "floors": floors, "has_number": number, "operands": tuple(operands),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ascsim.diagnostics import Severity
-from ascsim.isa.definition import A2A3, A5, CHIPS, Choice, Definition, In, Operand, Out, Scratch, tile_instruction
+from ascsim.isa.definition import A2A3, A5, CHIPS, Definition, In, Operand, Out, Scratch, tile_instruction
 from ascsim.isa.rules import Rule, dtype, finding, in_space, plain_layout, refuse, row_major, same_dtype
 from ascsim.isa.tile.broadcast import (
     ADDED,
@@ -33,7 +33,7 @@ from ascsim.isa.tile.broadcast import (
     ExponentialOfDifference,
     Types,
 )
-from ascsim.isa.tile.elementwise import FLOATS, FLUSHED, FOUR, ROUNDED, WRITTEN, changed, precision_of
+from ascsim.isa.tile.elementwise import FLOATS, FLUSHED, FOUR, ROUNDED, WRITTEN, changed, precision_operand
 from ascsim.machine.core import Core, Touch
 from ascsim.machine.dtypes import f32, u8
 from ascsim.machine.operands import REGISTER_BYTES, Region, Tile
@@ -316,8 +316,7 @@ def _define(
         Scratch("tmp", optional=True, used_on=A2A3, doc="working space of the A2/A3 for a column; 8 KiB are enough"),
     ]
     if precision:
-        said = "HIGH_PRECISION: the A5 keeps subnormals"
-        operands.append(Choice("precision", precision_of(precision), optional=True, default=0, cpp_any=True, doc=said))
+        operands.append(precision_operand(precision))
     body: dict[str, Any] = {
         "__doc__": does,
         "operands": tuple(operands),
