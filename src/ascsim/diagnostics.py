@@ -91,6 +91,11 @@ class Diagnostic:
         )
 
 
+def plural(count: int, thing: str) -> str:
+    """``1 byte``, ``2 bytes``."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def fold_equal(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Equal findings as one that counts them, in the order of their first."""
     counts: dict[Diagnostic, int] = {}

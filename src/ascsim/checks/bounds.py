@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ascsim.checks.context import Context, Found
-from ascsim.checks.naming import Tiles, describe, plural, space_name, tile_bytes
+from ascsim.checks.naming import Tiles, describe, space_name, tile_bytes
 from ascsim.checks.spans import Intervals, common, extent, touched, within
 from ascsim.checks.sweep import FAR, rounded
-from ascsim.diagnostics import CATALOGUE, Severity
+from ascsim.diagnostics import CATALOGUE, Severity, plural
 from ascsim.machine.trace import Mode
 
 _ALSO = 4

@@ -248,6 +248,11 @@ class Context:
         record = self.trace.rows[self.root(row)]
         return self.sites(int(record["site"]), int(record["flags"])) if record["site"] else None
 
+    def line(self, row: int) -> tuple[int, int]:
+        """What rows of one source line have in common; a row without one has a line of its own."""
+        site = int(self.trace.rows["site"][self.root(row)])
+        return (site, 0) if site else (0, row)
+
     def name(self, row: int) -> str:
         """The row's instruction by name."""
         return self.trace.titles.get(int(self.trace.rows["mnemonic"][row]), "an instruction")

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from ascsim.checks.calls import calls_of
 from ascsim.checks.context import Context, Found
 from ascsim.checks.lines import STALE
-from ascsim.checks.naming import Tiles, bytes_text, plural
+from ascsim.checks.naming import Tiles, bytes_text
 from ascsim.checks.spans import Intervals, common, touched
-from ascsim.diagnostics import CATALOGUE, Severity
+from ascsim.diagnostics import CATALOGUE, Severity, plural
 from ascsim.machine.words import Space
 
 CATALOGUE.add(

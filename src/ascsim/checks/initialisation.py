@@ -18,9 +18,9 @@ import numpy as np
 
 from ascsim.checks import written
 from ascsim.checks.context import Context, Found
-from ascsim.checks.naming import Tiles, bytes_text, element, plural, space_name, tile_bytes
+from ascsim.checks.naming import Tiles, bytes_text, element, space_name, tile_bytes
 from ascsim.checks.spans import Intervals, common, extent, merged, touched, without
-from ascsim.diagnostics import CATALOGUE, Place, Severity
+from ascsim.diagnostics import CATALOGUE, Place, Severity, plural
 from ascsim.machine.trace import SITE_PC, Mode
 from ascsim.machine.words import Space
 

@@ -34,7 +34,7 @@ def check(context: Context) -> Iterator[Found]:
     """Findings of mutexes."""
     rows = context.trace.rows
     held: dict[tuple[int, int], int] = {}
-    told: set[tuple[int, int]] = set()
+    told: set[tuple[tuple[int, int], int]] = set()
     for row in context.locks.tolist():
         record = rows[row]
         key = int(context.cores_of(row)), int(record["arg"])
@@ -58,10 +58,9 @@ def check(context: Context) -> Iterator[Found]:
                           f"{context.pipe(row)}.")  # fmt: skip
 
 
-def _line(context: Context, row: int) -> tuple[int, int]:
+def _line(context: Context, row: int) -> tuple[tuple[int, int], int]:
     """The source line of a lock, and its mutex."""
-    record = context.trace.rows[context.root(row)]
-    return int(record["site"]), int(context.trace.rows["arg"][row])
+    return context.line(row), int(context.trace.rows["arg"][row])
 
 
 def _lonely(context: Context, row: int, headline: str, what: str, mend: str) -> Found:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ascsim.checks.spans import Intervals
+from ascsim.diagnostics import plural
 from ascsim.machine.dtypes import DTYPES
 from ascsim.machine.layout import box_shape
 from ascsim.machine.trace import Trace
@@ -22,11 +23,6 @@ def space_name(space: int) -> str:
         return Space(space).name
     except ValueError:
         return f"space {space}"
-
-
-def plural(count: int, thing: str) -> str:
-    """``1 byte``, ``2 bytes``."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
 def bytes_text(space: int, intervals: Intervals) -> str:

@@ -192,10 +192,8 @@ def _is(flags: Flags, flag: tuple[int, int, int]) -> np.ndarray:
     return (flags.source == source) & (flags.target == target) & (flags.event == event)
 
 
-def _line(context: Context, flags: Flags, number: int) -> tuple[int, ...]:
-    row = int(flags.row[number])
-    site = int(context.trace.rows["site"][context.root(row)])
-    return (site, 0) if site else (0, row)
+def _line(context: Context, flags: Flags, number: int) -> tuple[int, int]:
+    return context.line(int(flags.row[number]))
 
 
 _Tell = Callable[[Context, Flags, int], Found]

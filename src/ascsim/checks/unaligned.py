@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ascsim.checks.context import Context, Found
-from ascsim.checks.naming import plural
-from ascsim.diagnostics import CATALOGUE, Severity
+from ascsim.diagnostics import CATALOGUE, Severity, plural
 from ascsim.machine.trace import STREAM_OF_LOADS, Kind, Mode
 
 LOST = CATALOGUE.add(

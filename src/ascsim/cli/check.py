@@ -9,7 +9,7 @@ import click
 
 from ascsim import profiles
 from ascsim.cli.options import arch_option, existing, json_option
-from ascsim.diagnostics import Diagnostic, Place, Severity, Site, UserError
+from ascsim.diagnostics import Diagnostic, Place, Severity, Site, UserError, plural
 
 
 @click.command("check")
@@ -39,7 +39,7 @@ def command(file: Path, arch: str | None, as_json: bool) -> int:
     console = Console(highlight=False)
     for diagnostic in found:
         terminal.show_diagnostic(console, diagnostic)
-    verdict = terminal.plural(len(found), "call") + " to mend" if found else "everything it uses is there"
+    verdict = plural(len(found), "call") + " to mend" if found else "everything it uses is there"
     console.print(f"ascsim: {file.name} on {profile.title}: {verdict}", markup=False)
     return 1 if found else 0
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ascsim.diagnostics import Diagnostic, Severity
+from ascsim.diagnostics import Diagnostic, Severity, plural
 from ascsim.report.compare import Comparison, compare
 
 _SHOWN = 3
@@ -100,7 +100,7 @@ def _verdict(side: Side) -> Text:
         return Text("does not run", "bold red")
     errors = sum(d.severity is Severity.ERROR for d in side.diagnostics)
     if errors or side.status:
-        return Text(f"{errors} error{'s' * (errors != 1)}" if errors else f"exit status {side.status}", "bold red")
+        return Text(plural(errors, "error") if errors else f"exit status {side.status}", "bold red")
     return Text("ok", "bold green")
 
 

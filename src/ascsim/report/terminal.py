@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from ascsim.diagnostics import Diagnostic, Place, Severity
+from ascsim.diagnostics import Diagnostic, Place, Severity, plural
 from ascsim.machine.trace import Kind, Trace
 from ascsim.profiles import Profile
 
@@ -138,11 +138,6 @@ def source_line(path: str, line: int) -> str | None:
 def counts(diagnostics: Sequence[Diagnostic]) -> dict[str, int]:
     """How many findings of each severity, folded ones counted once."""
     return {str(s): sum(d.severity is s for d in diagnostics) for s in Severity}
-
-
-def plural(count: int, word: str) -> str:
-    """``1 error``, ``2 errors``."""
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def instructions(trace: Trace) -> int:

@@ -11,11 +11,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from ascsim.diagnostics import plural
 from ascsim.machine.trace import Trace
 from ascsim.machine.words import Pipe
 from ascsim.profiles import Profile
 from ascsim.report import notebook, timeline
-from ascsim.report.terminal import plural, source_line
+from ascsim.report.terminal import source_line
 from ascsim.timing import Schedule, schedule
 from ascsim.timing.summary import Sites, Summary, summarize
 
