@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import resource
 import statistics
 import subprocess
 import sys
@@ -41,6 +42,14 @@ def median_seconds(work: Callable[[], object], runs: int = 5, clock: Callable[[]
 def median_own_seconds(work: Callable[[], object], runs: int = 9) -> float:
     """The median processor time of ``work``, in this process: others that use the machine are not in it."""
     return median_seconds(work, runs, time.process_time)
+
+
+def spent_by_processes(work: Callable[[], object]) -> float:
+    """The processor time of the processes that ``work`` waits for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def repeat(times: int, work: Callable[..., object], *arguments: object) -> None:
@@ -188,6 +197,46 @@ def tile_overhead(results: Results) -> None:
     results.add("TADD f32 64x64, Python, with checks", seconds, "np.add", bare, microseconds)
     seconds = median_own_seconds(lambda: text.run(chip, 1, {"x": x})) / calls
     results.add("TADD f32 64x64, .pto loop, with checks", seconds, "np.add", bare, microseconds)
+
+
+PUBLIC_SIMULATOR = {
+    "add_f32_64x64": 0.60, "add_f32_128x128": 42, "add_f16_64x64": 0.63,
+    "sort_f32_1x32": 0.67, "sort_f32_1x2048": 48, "sort_f32_4x2048": 245, "sort_f32_1x8192": 247,
+    "sort_f16_1x32": 0.84, "sort_f16_1x2048": 58, "sort_f16_4x2048": 301, "sort_f16_1x8192": 301,
+    "rowsum_f32_64x128": 0.48, "rowsum_f16_64x128": 0.96, "gather_index_64x64": 2.2, "gather_mask_64x64": 0.83,
+}  # fmt: skip
+"""Microseconds a call in the public C++ PTO simulator (pto-isa, include/pto/cpu; no trace, no checks): the best of its
+default build and one with -march=native, measured on another machine, with 2 cores and AVX2."""
+
+
+def tiles_from_cpp(results: Results) -> None:
+    """Tile instructions of a C++ kernel, a barrier after each, with checks, beside the public simulator."""
+    from ascsim import checks
+    from ascsim.frontends.cpp import session
+
+    calls = 2000
+    with tempfile.TemporaryDirectory() as scratch:
+        program, printed = Path(scratch) / "loop", Path(scratch) / "printed"
+        for arch, profile in (("dav-2201", "a2a3"), ("cpu", "cpu")):
+            source = Path(__file__).parent / "tile_loop.cpp"
+            build = [*ASCSIM, "c++", str(source), "-O2", "-o", str(program), f"--npu-arch={arch}"]
+            subprocess.run(build, check=True, capture_output=True)
+            few, many = (
+                statistics.median(spent_by_processes(process([str(program), "add_f32_64x64", str(n)])) for _ in range(3))
+                for n in (1_000, 101_000)
+            )
+            bare = np.zeros((64, 64), np.float32)
+            base = median_own_seconds(lambda a=bare: repeat(calls, np.add, a, a, a)) / calls
+            what = f"TADD f32 64x64, C++ on {profile}, a run with checks"
+            results.add(what, (many - few) / 200_000, "np.add", base, microseconds)  # each runs twice as many
+            for name, public in PUBLIC_SIMULATOR.items():
+                with printed.open("w") as file:
+                    outcome = session.run(program, [name, str(calls)], stdout=file)
+                checked = median_own_seconds(lambda o=outcome: checks.run(o.trace, o.profile, o.sites), 3)
+                outcome.close()
+                ran = float(printed.read_text().split()[1]) * 1e-6
+                what = f"{name.replace('_', ' ')}, C++ on {profile}"
+                results.add(what, ran + checked / (2 * calls), "public simulator", public * 1e-6, microseconds)
 
 
 def register_loop(results: Results) -> None:
@@ -349,7 +398,8 @@ def report_page(results: Results) -> None:
 
 
 GROUPS = {
-    "start": start_up, "edit": edit_to_verdict, "sort": sorting, "tile": tile_overhead, "register": register_loop,
+    "start": start_up, "edit": edit_to_verdict, "sort": sorting, "tile": tile_overhead, "tiles": tiles_from_cpp,
+    "register": register_loop,
     "checks": cost_of_checks,
     "time": timing, "page": report_page,
 }  # fmt: skip
