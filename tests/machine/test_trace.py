@@ -1,10 +1,12 @@
 """The trace's records and files."""
 
+import errno
 import json
 
 import numpy as np
 import pytest
 
+from ascsim.diagnostics import UserError
 from ascsim.machine.trace import (
     ACCESS,
     ROW,
@@ -18,6 +20,7 @@ from ascsim.machine.trace import (
     pack_row,
     pack_shape,
 )
+from ascsim.progress import watched
 
 
 def a_row(n_access=1, parent=-1):
@@ -120,3 +123,62 @@ def test_an_instruction_is_called_as_the_kernel_s_language_does(dialect: str, ti
     sink.note("mnemonic", {"id": 1, "name": "tadd", "title": "TADD", "asm": "pto.tadd"})
     sink.note("mnemonic", {"id": 2, "name": "inner", "title": "Inner", "asm": ""})
     assert sink.trace().titles == {1: title, 2: "Inner"}
+
+
+@pytest.fixture
+def small_windows(monkeypatch):
+    """A trace that goes to files after two rows, of which nothing stays in memory between passes of three rows."""
+    for name, size in (("_WINDOW", 64), ("_STRETCH", 3), ("_KEPT", 0)):
+        monkeypatch.setattr(f"ascsim.machine.trace.{name}", size)
+
+
+def test_a_long_trace_in_files_is_that_in_memory(small_windows, tmp_path):
+    sink, rows, accesses = MemorySink(), b"", b""
+    for number in range(11):
+        row, touched = a_row(number % 3), b"".join(an_access(number + turn) for turn in range(number % 3))
+        assert sink.append(row, touched) == number
+        rows, accesses = rows + row, accesses + touched
+        if number in (4, 9):  # it can be looked at, and go on
+            assert sink.trace().rows.tobytes() == rows
+    trace = sink.trace()
+    trace.save(tmp_path)
+    for same in (trace, Trace.load(tmp_path)):
+        assert (same.rows.tobytes(), same.accesses.tobytes()) == (rows, accesses)
+        assert same.first_access.tolist() == np.cumsum([0, *(number % 3 for number in range(11))]).tolist()
+        same.release()
+        assert same.rows.tobytes() == rows
+    assert len(sink) == 11
+
+
+def test_a_long_pass_is_told_in_parts_of_all_rows(small_windows):
+    told = []
+
+    class Watcher:
+        def begin(self, text, total):
+            told.append((text, total))
+
+        def advance(self):
+            told.append("part")
+
+        def end(self):
+            told.append("end")
+
+    sink = MemorySink()
+    for _ in range(7):
+        sink.append(a_row(0), b"")
+    with watched(Watcher()):
+        assert list(sink.trace().stretches("passing", 7)) == [(0, 3), (3, 6), (6, 7)]
+        assert told == [("passing", 3), "part", "part", "part", "end"]
+        assert list(sink.trace().stretches("passing", 2)) == [(0, 2)]  # what is short says nothing
+    assert len(told) == 5
+
+
+def test_no_room_for_a_long_trace_is_said_in_a_sentence(small_windows, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    sink = MemorySink()
+    sink.append(a_row(0), b"")
+    with pytest.raises(UserError, match=r"No space left on device.*TMPDIR"):
+        sink.append(a_row(0), b"")

@@ -23,14 +23,20 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import struct
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
+
+from ascsim.diagnostics import UserError
+from ascsim.progress import advance, stage
 
 
 class Kind(IntEnum):
@@ -133,6 +139,12 @@ SINGLE = np.frombuffer(pack_shape(1, 0), SHAPE)
 
 _CHUNK = 32768
 """Rows looked at together: so many stay in the processor's cache."""
+_WINDOW = 16 << 20
+"""Bytes of a table that a trace in the making keeps in memory: what is full goes to a file."""
+_STRETCH = 1 << 20
+"""Rows after which a pass over a long trace says how far it is, and gives the memory of what it has passed back."""
+_KEPT = 128 << 20
+"""Bytes of a trace in files that stay in memory between passes: what is larger is read again."""
 
 
 class Sink(Protocol):
@@ -152,26 +164,59 @@ class Sink(Protocol):
 
 
 class MemorySink:
-    """Keeps the trace in memory: for Python kernels and ``.pto`` files, which cannot crash the process."""
+    """Keeps the trace in this process: for Python kernels and ``.pto`` files, which cannot crash it.
+
+    The rows and accesses of a long run go to files piece by piece, which nobody else sees and which end with the process.
+    """
 
     def __init__(self) -> None:
-        self.rows = bytearray()
-        self.accesses = bytearray()
-        self.masks = bytearray()
+        self._rows, self._accesses = bytearray(), bytearray()
+        self._files: tuple[IO[bytes], IO[bytes]] | None = None
+        self._rows_before = 0
+        self._masks = bytearray()
         self.shapes: dict[bytes, int] = {}
         self.notes: list[tuple[str, dict[str, Any]]] = []
 
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return self._rows_before + len(self._rows) // 32
+
     def append(self, row: bytes, accesses: bytes) -> int:
-        """See :class:`Sink`."""
-        number = len(self.rows) // 32
-        self.rows += row
-        self.accesses += accesses
+        """See :class:`Sink`.
+
+        Raises:
+            UserError: there is no room for the files of a long run.
+        """
+        rows = self._rows
+        number = self._rows_before + len(rows) // 32
+        rows += row
+        self._accesses += accesses
+        if len(rows) >= _WINDOW:
+            self._empty_windows()
         return number
+
+    def _empty_windows(self) -> None:
+        """Put what is in memory into the files."""
+        windows = self._rows, self._accesses
+        try:
+            if self._files is None:
+                self._files = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - open as long as this
+            for file, window in zip(self._files, windows, strict=True):
+                file.write(window)
+                file.flush()
+        except OSError as problem:
+            raise UserError(
+                f"the trace of this run is long, and its file in {tempfile.gettempdir()} cannot be written: "
+                f"{problem.strerror or problem}. Name a directory with more room in TMPDIR."
+            ) from None
+        self._rows_before += len(self._rows) // 32
+        for window in windows:
+            window.clear()
 
     def mask(self, packed: bytes) -> int:
         """See :class:`Sink`."""
-        self.masks += packed
-        return len(self.masks) // 32
+        self._masks += packed
+        return len(self._masks) // 32
 
     def shape(self, packed: bytes) -> int:
         """See :class:`Sink`."""
@@ -183,23 +228,18 @@ class MemorySink:
 
     def trace(self) -> Trace:
         """What was recorded so far, as a :class:`Trace`."""
-        return Trace(
-            rows=np.frombuffer(bytes(self.rows), ROW),
-            accesses=np.frombuffer(bytes(self.accesses), ACCESS),
-            masks=np.frombuffer(bytes(self.masks), np.uint8).reshape(-1, 32),
-            notes=list(self.notes),
-            shapes=_with_single(np.frombuffer(b"".join(self.shapes), SHAPE)),
-        )
+        if self._files is None:
+            rows, accesses = np.frombuffer(bytes(self._rows), ROW), np.frombuffer(bytes(self._accesses), ACCESS)
+        else:
+            self._empty_windows()
+            rows, accesses = _mapped(self._files[0], ROW), _mapped(self._files[1], ACCESS)
+        masks = np.frombuffer(bytes(self._masks), np.uint8).reshape(-1, 32)
+        shapes = _with_single(np.frombuffer(b"".join(self.shapes), SHAPE))
+        return Trace(rows, accesses, masks, list(self.notes), shapes)
 
     def save(self, directory: Path) -> None:
         """Write the trace as the files that :meth:`Trace.load` reads."""
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / "rows.bin").write_bytes(self.rows)
-        (directory / "accesses.bin").write_bytes(self.accesses)
-        (directory / "masks.bin").write_bytes(self.masks)
-        (directory / "shapes.bin").write_bytes(b"".join(self.shapes))
-        lines = [json.dumps({"kind": kind, **data}) for kind, data in self.notes]
-        (directory / "notes.jsonl").write_text("".join(line + "\n" for line in lines))
+        self.trace().save(directory)
 
 
 @dataclass
@@ -224,9 +264,11 @@ class Trace:
             except json.JSONDecodeError:
                 break
             notes.append((data.pop("kind"), data))
-        rows, accesses = _mapped(directory / "rows.bin", ROW), _mapped(directory / "accesses.bin", ACCESS)
-        masks = _mapped(directory / "masks.bin", np.dtype("(32,)u1")).reshape(-1, 32)
-        shapes = _with_single(_mapped(directory / "shapes.bin", SHAPE))
+        layouts = (ROW, ACCESS, np.dtype("(32,)u1"), SHAPE)
+        rows, accesses, masks, shapes = (
+            _read(directory / name, layout) for name, layout in zip(_FILES, layouts, strict=True)
+        )
+        masks, shapes = masks.reshape(-1, 32), _with_single(shapes)
         trace = Trace(rows, accesses, masks, notes, shapes)
         first = trace.first_access
         if first[-1] == len(accesses):
@@ -235,14 +277,35 @@ class Trace:
         return Trace(rows[:whole], accesses[: first[whole]], masks, notes, shapes)
 
     def save(self, directory: Path) -> None:
-        """Write the trace as a directory."""
-        sink = MemorySink()
-        sink.rows += self.rows.tobytes()
-        sink.accesses += self.accesses.tobytes()
-        sink.masks += self.masks.tobytes()
-        sink.shapes = {shape.tobytes(): number for number, shape in enumerate(self.shapes[1:], start=1)}
-        sink.notes = list(self.notes)
-        sink.save(directory)
+        """Write the trace as the files that :meth:`load` reads."""
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, table in zip(_FILES, (self.rows, self.accesses, self.masks, self.shapes[1:]), strict=True):
+            table.tofile(directory / name)
+            self.release()
+        lines = [json.dumps({"kind": kind, **data}) for kind, data in self.notes]
+        (directory / "notes.jsonl").write_text("".join(line + "\n" for line in lines))
+
+    def release(self) -> None:
+        """Give the memory of a long trace in files back: what is looked at again is read again."""
+        maps = [found for table in (self.rows, self.accesses) if (found := _map_of(table)) is not None]
+        if sum(map(len, maps)) > _KEPT:
+            for each in maps:
+                each.madvise(mmap.MADV_DONTNEED)
+
+    def stretches(self, text: str, count: int | None = None) -> Iterator[tuple[int, int]]:
+        """The parts, begin and end, of a pass over ``count`` rows, accesses or positions (default: the rows).
+
+        Progress says ``text`` and how far it is; what has been passed is released.
+        """
+        count = len(self.rows) if count is None else count
+        if count <= _STRETCH:
+            yield 0, count
+            return
+        with stage(text, -(-count // _STRETCH)):
+            for low in range(0, count, _STRETCH):
+                yield low, min(low + _STRETCH, count)
+                self.release()
+                advance()
 
     @property
     def kind(self) -> np.ndarray:
@@ -267,23 +330,26 @@ class Trace:
     @cached_property
     def _columns(self) -> tuple[np.ndarray, ...]:
         """``kind``, ``first_access``, ``marks``, ``turns``: each row is read from memory once, for all of them."""
-        kind, first = np.empty(len(self.rows), np.uint8), np.zeros(len(self.rows) + 1, np.int64)
-        marks, turns = [], []
-        for at in range(0, len(self.rows), _CHUNK):
-            chunk = self.rows[at : at + _CHUNK]
-            end = at + len(chunk)
-            kind[at:end] = chunk["kind"]
-            marks.append(np.flatnonzero(kind[at:end] != Kind.INSTRUCTION) + at)
-            np.cumsum(chunk["n_access"], dtype=np.int64, out=first[at + 1 : end + 1])
-            first[at + 1 : end + 1] += first[at]
-            core = self.rows["core"][max(at - 1, 0) : end]
-            turns.append(np.flatnonzero(core[1:] != core[:-1]) + max(at, 1))
-        none = np.zeros(0, np.int64)
-        return kind, first, np.concatenate([none, *marks]), np.concatenate([none, *turns])
+        many = max(len(self.accesses), len(self.rows)) > np.iinfo(np.int32).max
+        number: Any = np.int64 if many else np.int32
+        kind, first = np.empty(len(self.rows), np.uint8), np.zeros(len(self.rows) + 1, number)
+        marks, turns = [np.zeros(0, number)], [np.zeros(0, number)]
+        for begin, end in self.stretches("reading the trace"):
+            for at in range(begin, end, _CHUNK):
+                chunk = self.rows[at : min(at + _CHUNK, end)]
+                here = slice(at, at + len(chunk))
+                kind[here] = chunk["kind"]
+                marks.append((np.flatnonzero(kind[here] != Kind.INSTRUCTION) + at).astype(number))
+                np.cumsum(chunk["n_access"], dtype=number, out=first[here.start + 1 : here.stop + 1])
+                first[here.start + 1 : here.stop + 1] += first[at]
+                core = self.rows["core"][max(at - 1, 0) : here.stop]
+                turns.append((np.flatnonzero(core[1:] != core[:-1]) + max(at, 1)).astype(number))
+        return kind, first, np.concatenate(marks), np.concatenate(turns)
 
     def rows_of(self, accesses: np.ndarray | int) -> np.ndarray:
         """The rows that own accesses (int64)."""
-        return np.searchsorted(self.first_access, accesses, side="right") - 1
+        first = self.first_access
+        return np.searchsorted(first, np.asarray(accesses, first.dtype), side="right") - 1
 
     def noted(self, kind: str) -> list[dict[str, Any]]:
         """The notes of one kind, in order."""
@@ -321,11 +387,31 @@ def _with_single(shapes: np.ndarray) -> np.ndarray:
     return np.concatenate((SINGLE, shapes))
 
 
-def _mapped(path: Path, dtype: np.dtype) -> np.ndarray:
-    """The whole records of a file, read-only and not copied; none where there is no file."""
-    count = path.stat().st_size // dtype.itemsize if path.exists() else 0
-    if not count:
+_FILES = ("rows.bin", "accesses.bin", "masks.bin", "shapes.bin")
+"""The tables of a trace directory."""
+
+
+def _read(path: Path, dtype: np.dtype) -> np.ndarray:
+    """The whole records of a file that may be missing; it is mapped, not copied."""
+    if not path.exists():
         return np.zeros(0, dtype)
-    ways = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # all pages at once: they are in memory, just written
     with path.open("rb") as file:
-        return np.frombuffer(mmap.mmap(file.fileno(), 0, ways, mmap.PROT_READ), dtype, count)
+        return _mapped(file, dtype)
+
+
+def _mapped(file: IO[bytes], dtype: np.dtype) -> np.ndarray:
+    """The whole records of a file, read-only."""
+    size = os.fstat(file.fileno()).st_size
+    if size < dtype.itemsize:
+        return np.zeros(0, dtype)
+    ways = mmap.MAP_SHARED
+    if size <= _KEPT:
+        ways |= getattr(mmap, "MAP_POPULATE", 0)  # all pages at once: they are in memory, just written
+    return np.frombuffer(mmap.mmap(file.fileno(), 0, ways, mmap.PROT_READ), dtype, size // dtype.itemsize)
+
+
+def _map_of(table: Any) -> mmap.mmap | None:
+    """The mapped file that a table lies in, if it does."""
+    while isinstance(table, np.ndarray):
+        table = table.base
+    return table if isinstance(table, mmap.mmap) else None
