@@ -16,6 +16,7 @@ from ascsim.machine.trace import (
     MemorySink,
     Mode,
     Trace,
+    _map_of,
     pack_access,
     pack_row,
     pack_shape,
@@ -182,3 +183,12 @@ def test_no_room_for_a_long_trace_is_said_in_a_sentence(small_windows, monkeypat
     sink.append(a_row(0), b"")
     with pytest.raises(UserError, match=r"No space left on device.*TMPDIR"):
         sink.append(a_row(0), b"")
+
+
+def test_a_mapped_table_is_known_by_its_file(small_windows):
+    sink = MemorySink()
+    for _ in range(7):
+        sink.append(a_row(0), b"")
+    trace = sink.trace()
+    assert _map_of(trace.rows[2:5]) is _map_of(trace.rows) is not None
+    assert _map_of(trace.kind) is None

@@ -53,10 +53,12 @@ def unbarred(context: Context) -> clocks.Hits:
         return hits
     blocks = (limits.capacity + 65536) >> 5
     order, starts = (context.as_sequence(column) for column in (context.visit.order, context.visit.starts))
-    context.loop(clocks.find_unbarred)(
-        *context.tables, trace.masks, order, starts, int(Space.UB), blocks, *np.zeros((4, blocks + 8), np.int64),
-        np.zeros(len(trace.rows), np.int32), hits,
-    )  # fmt: skip
+    find, shadows = context.loop(clocks.find_unbarred), np.zeros((4, blocks + 8), np.int64)
+    chain, since = np.zeros(len(trace.rows), np.int32), np.zeros(6, np.int64)
+    for begin, end in trace.stretches("looking at vector functions"):
+        find(
+            *context.tables, trace.masks, order, starts, int(Space.UB), blocks, *shadows, chain, hits, since, begin, end
+        )
     return hits
 
 

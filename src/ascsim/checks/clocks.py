@@ -86,8 +86,10 @@ class Hits(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the loop keeps: made outside, because compiled code that owns no array is several times faster.
+    """What the loop keeps: made outside, because compiled code that owns no array is several times faster, and because it
+    goes over a long trace in parts.
 
+    ``counts`` are the flag operations and waits for signals so far, the supposed waits, and how many pipes are in ``seen``.
     ``last`` is the newest stamp of each pipe, ``seen`` the pipes by it, newest first. ``knowledge`` is what a set
     carries and what a wait's pipe knows after it, by flag operation, and then by waits that were supposed;
     ``newest_wait``, ``wait_before`` and ``wait_at`` (positions) chain the waits of each pipe. ``lonely`` is the newest
@@ -106,6 +108,7 @@ class State(NamedTuple):
     lonely: Any
     released: Any
     holder: Any
+    counts: Any
     awaited: Any
 
 
@@ -113,8 +116,11 @@ def new_state(pipes: int, flags: int, mutexes: int, awaited: np.ndarray, suppose
     """Room for so many pipes, flag operations, mutexes, and waits that the loop supposes (beyond it forgets them)."""
     waits = flags + supposed
     of_mutexes = ((mutexes * pipes, pipes), mutexes)
-    shapes = ((pipes, pipes), pipes, pipes, pipes, (waits, pipes), waits, waits, (pipes, pipes), *of_mutexes)
-    return State._make([*(np.zeros(shape, np.int64) for shape in shapes), awaited])
+    before = [np.zeros(shape, np.int64) for shape in ((pipes, pipes), pipes, pipes, pipes)]
+    many = [np.zeros(shape, np.int32) for shape in ((waits, pipes), waits, waits)]
+    behind = [np.zeros(shape, np.int64) for shape in ((pipes, pipes), *of_mutexes, 4)]
+    behind[-1][:] = 0, 0, flags, 0
+    return State._make([*before, *many, *behind, awaited])
 
 
 def new_hits(budget: int = 100_000_000) -> Hits:
@@ -478,9 +484,10 @@ def _mark_rows(
 
 def find_hazards(
     rows: Any, first: Any, accesses: Any, shapes: Any, cluster: Any, masks: Any, order: Any, starts: Any, partner: Any,
-    ordered: Any, places: Any, written: Any, read: Any, previous: Any, state: Any, hits: Any, repair: bool,
+    ordered: Any, places: Any, written: Any, read: Any, previous: Any, state: Any, hits: Any, repair: bool, begin: int,
+    until: int,
 ) -> None:  # fmt: skip
-    """Find every conflict that nothing orders.
+    """Find every conflict that nothing orders, at the positions from ``begin`` to ``until``; all before were looked at.
 
     Args:
         rows, accesses, shapes, places: tables: arrays of records, or lists of mappings. Sites are signed.
@@ -498,15 +505,19 @@ def find_hazards(
     clock, last, seen, newest_wait = state.clock, state.last, state.seen, state.newest_wait
     knowledge, wait_at, wait_before, lonely = state.knowledge, state.wait_at, state.wait_before, state.lonely
     released, holder = state.released, state.holder
-    flag, signal, supposed = -1, -1, len(partner)
+    flag, signal, supposed, n_seen = state.counts[0] - 1, state.counts[1] - 1, state.counts[2], state.counts[3]
     for core in range(len(starts) - 1):
-        clock[:] = starts[core]
-        last[:] = 0
-        newest_wait[:] = -1
-        lonely[:] = -1
-        released[:] = 0
-        holder[:] = -1
-        n_seen, position, end = 0, starts[core], starts[core + 1]
+        position, end = max(starts[core], begin), min(starts[core + 1], until)
+        if position >= end:
+            continue
+        if position == starts[core]:
+            clock[:] = position
+            last[:] = 0
+            newest_wait[:] = -1
+            lonely[:] = -1
+            released[:] = 0
+            holder[:] = -1
+            n_seen = 0
         while position < end:
             row = _row_at(order, position)
             kind = rows[row]["kind"]
@@ -576,6 +587,7 @@ def find_hazards(
                         _join(clock, pipe, released, mutex * len(last) + other)
                 supposed = _waited(state, pipe, position, supposed)
             position += 1
+    state.counts[0], state.counts[1], state.counts[2], state.counts[3] = flag + 1, signal + 1, supposed, n_seen
 
 
 # Inside vector functions
@@ -627,9 +639,11 @@ def _newest_store(
 
 def find_unbarred(
     rows: Any, first: Any, accesses: Any, shapes: Any, masks: Any, order: Any, starts: Any, ub: int, blocks: int,
-    stored: Any, register: Any, others: Any, is_split: Any, chain: Any, hits: Any,
+    stored: Any, register: Any, others: Any, is_split: Any, chain: Any, hits: Any, since: Any, begin: int, until: int,
 ) -> None:  # fmt: skip
     """Find loads and stores of vector registers that meet an earlier store in UB without the memory barrier between.
+
+    It looks at the positions from ``begin`` to ``until``; all before were looked at.
 
     Within a vector function two accesses through different registers are in no order but by barriers; those of one
     register are. A flag, a barrier of pipes, or the end of the function orders all. That a store comes after the load
@@ -642,13 +656,19 @@ def find_unbarred(
             its register, and the newest store of another register. is_split: the same, for each line of eight blocks:
             whether each of them has an entry of its own; of other lines the first one counts for all. chain: int32 for
             each position, zero: the store before each store.
-        hits: filled.
+        hits: filled. since: int64[6], kept from part to part: before which positions everything is done, is so for loads,
+            and for stores; the last store; the blocks stored to since then, from the lowest up to the highest.
     """
     for core in range(len(starts) - 1):
-        begin = after_load = after_store = starts[core]  # what is before these is done, for loads and for stores
-        last = 0
-        lowest, highest = blocks, 0  # the blocks stored to since then
-        for position in range(starts[core], starts[core + 1]):
+        first_here, end = max(starts[core], begin), min(starts[core + 1], until)
+        if first_here >= end:
+            continue
+        done, after_load, after_store = since[0], since[1], since[2]
+        last, lowest, highest = since[3], since[4], since[5]
+        if first_here == starts[core]:
+            done = after_load = after_store = first_here
+            last, lowest, highest = 0, blocks, 0
+        for position in range(first_here, end):
             row = _row_at(order, position)
             kind = rows[row]["kind"]
             if kind == _MEM_BAR:
@@ -659,7 +679,7 @@ def find_unbarred(
                     after_store = position
                 continue
             if kind != _INSTRUCTION:
-                begin = after_load = after_store = position
+                done = after_load = after_store = position
                 lowest, highest = blocks, 0
                 continue
             for a in range(first[row], first[row + 1]):
@@ -671,7 +691,7 @@ def find_unbarred(
                 if low >= high:
                     continue
                 is_load, own = access["mode"] == _READ, access["unused"]
-                known = max(begin, after_load if is_load else after_store)
+                known = max(done, after_load if is_load else after_store)
                 newest = 0
                 if not is_load:
                     lowest, highest = min(lowest, low), max(highest, high)
@@ -687,6 +707,9 @@ def find_unbarred(
                     after_store = max(after_store, after_load)
                 else:
                     chain[position], last = last, position + 1
+        since[0], since[1], since[2], since[3], since[4], since[5] = (
+            done, after_load, after_store, last, lowest, highest,
+        )  # fmt: skip
 
 
 # GM between cores

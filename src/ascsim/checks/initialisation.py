@@ -108,18 +108,10 @@ def unwritten_reads(context: Context) -> np.ndarray:
     sizes[[Space.GM, Space.STATE]] = 0
     found = np.zeros(len(trace.accesses), np.int64)
     columns = [context.as_sequence(column) for column in (visit.order, visit.starts, bases, sizes)]
-    tables = context.tables
-    count = context.loop(written.find_unwritten)(
-        tables.rows,
-        tables.first,
-        tables.accesses,
-        tables.shapes,
-        trace.masks,
-        *columns,
-        np.zeros(total, np.int64),
-        np.zeros((256, 2), np.int64),
-        found,
-    )
+    table, whole, count = np.zeros(total, np.int64), np.zeros((256, 2), np.int64), 0
+    find = context.loop(written.find_unwritten)
+    for begin, end in trace.stretches("looking for reads of nothing written"):
+        count = find(*context.tables, trace.masks, *columns, table, whole, found, begin, end, count)
     return found[:count]
 
 

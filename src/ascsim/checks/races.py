@@ -108,10 +108,12 @@ def hazards(context: Context, repair: bool = True, hits: clocks.Hits | None = No
     numbers = [
         context.as_sequence(column) for column in (visit.order, visit.starts, flags.partner, context.ordered, places)
     ]
-    context.loop(clocks.find_hazards)(
-        *context.tables, context.as_sequence(cluster), readonly(trace.masks), *numbers, *shadows, previous, state, hits,
-        repair,
-    )  # fmt: skip
+    find = context.loop(clocks.find_hazards)
+    for begin, end in trace.stretches("looking for races"):
+        find(
+            *context.tables, context.as_sequence(cluster), readonly(trace.masks), *numbers, *shadows, previous, state,
+            hits, repair, begin, end,
+        )  # fmt: skip
     return hits
 
 

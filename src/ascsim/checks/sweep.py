@@ -49,10 +49,11 @@ def look_over(context: Context) -> Suspects:
     columns = (
         *reaches(trace.shapes), floor, ceiling, _tile_ends(trace), *_tiles_by_address(Tiles(trace)), *_arrays(trace),
     )  # fmt: skip
+    given = [context.as_sequence(column) for column in columns]
     found, counts = np.empty((7, len(trace.accesses)), np.int64), np.zeros(7, np.int64)
-    context.loop(find_suspects)(
-        context.tables.accesses, *(context.as_sequence(column) for column in columns), FAR, found, counts
-    )
+    find = context.loop(find_suspects)
+    for begin, end in trace.stretches("looking over all accesses", len(trace.accesses)):
+        find(context.tables.accesses, *given, FAR, found, counts, begin, end)
     return Suspects(*(numbers[:count].copy() for numbers, count in zip(found, counts, strict=True)))
 
 
@@ -114,9 +115,10 @@ def tile_end(tiles: Any, begins: Any, reaches: Any, space: int, start: int, far:
 
 def find_suspects(
     accesses: Any, before: Any, behind: Any, floor: Any, ceiling: Any, ends: Any, tiles: Any, begins: Any, reaches: Any,
-    arrays: Any, array_begins: Any, array_ends: Any, far: int, found: Any, counts: Any,
+    arrays: Any, array_begins: Any, array_ends: Any, far: int, found: Any, counts: Any, since: int,
+    until: int,
 ) -> None:  # fmt: skip
-    """Find the accesses that need a closer look.
+    """Find the accesses that need a closer look, of those from ``since`` to ``until``.
 
     Args:
         accesses: the table: an array of records, or a list of mappings.
@@ -126,10 +128,10 @@ def find_suspects(
         tiles, begins, reaches, far: see :func:`tile_end`; ``begins`` is empty where there are no tiles.
         arrays, array_begins, array_ends: the on-chip arrays, those of space s from ``arrays[s]`` to ``arrays[s + 1]``.
         found: filled; int64[7, accesses]: as in :class:`Suspects`.
-        counts: filled; how many of each.
+        counts: filled; how many of each so far.
     """
     any_tiles = len(begins) > 0
-    for a in range(len(accesses)):
+    for a in range(since, until):
         access = accesses[a]
         space, start, shape = int(access["space"]), access["start"], access["shape"]
         high = start + access["length"] + behind[shape]

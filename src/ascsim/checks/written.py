@@ -114,9 +114,11 @@ def _widen(whole: Any, space: int, low: int, high: int) -> None:
 
 def find_unwritten(
     rows: Any, first: Any, accesses: Any, shapes: Any, masks: Any, order: Any, starts: Any, bases: Any, sizes: Any,
-    table: Any, whole: Any, found: Any,
+    table: Any, whole: Any, found: Any, since: int, until: int, count: int,
 ) -> int:  # fmt: skip
     """Find the reads that have a byte which no instruction of their core wrote before.
+
+    It looks at the positions from ``since`` to ``until``; all before were looked at, and ``count`` reads found.
 
     Args:
         rows, first, accesses, shapes, masks, order, starts: see :func:`ascsim.checks.clocks.find_hazards`.
@@ -126,10 +128,10 @@ def find_unwritten(
 
     Returns how many. What an instruction reads is looked at before what it writes.
     """
-    count = 0
     for core in range(len(starts) - 1):
-        whole[:] = 0
-        for position in range(starts[core], starts[core + 1]):
+        if starts[core] >= since:
+            whole[:] = 0
+        for position in range(max(starts[core], since), min(starts[core + 1], until)):
             row = order[position] if len(order) > 0 else position
             begin, end = first[row], first[row + 1]
             turns = 2 if end - begin > 1 else 1  # what it reads, then what it writes

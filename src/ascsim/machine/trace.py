@@ -414,4 +414,5 @@ def _map_of(table: Any) -> mmap.mmap | None:
     """The mapped file that a table lies in, if it does."""
     while isinstance(table, np.ndarray):
         table = table.base
+    table = table.obj if isinstance(table, memoryview) else table
     return table if isinstance(table, mmap.mmap) else None
