@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -187,3 +188,8 @@ class Builder:
 def gm(start: int, length: int = 256, **more: Any) -> dict[str, Any]:
     """An operand in GM."""
     return {"space": Space.GM, "start": start, "length": length, **more}
+
+
+def parts(rows: int) -> Any:
+    """Meanwhile, loops go over a trace in parts of so many rows, as they do over a long one."""
+    return mock.patch("ascsim.machine.trace._STRETCH", rows)

@@ -13,7 +13,7 @@ from ascsim.checks.barriers import unbarred
 from ascsim.diagnostics import Diagnostic
 from ascsim.machine.trace import Kind
 from ascsim.machine.words import MemoryBarrier
-from checks.builder import Builder, V
+from checks.builder import Builder, V, parts
 
 R1, R2, R3 = 0x102, 0x202, 0x302
 
@@ -181,7 +181,10 @@ def test_agrees_with_all_pairs_compared(ops: list[tuple]) -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(ops=functions())
-def test_compiled_and_plain_agree(ops: list[tuple]) -> None:
+@given(ops=functions(), size=st.integers(1, 8))
+def test_compiled_and_plain_agree_and_so_do_parts(ops: list[tuple], size: int) -> None:
     plain, compiled = (unbarred(build(ops).context("a5", compile=compile)) for compile in (False, True))
-    assert plain.table[: plain.tally[0]].tolist() == compiled.table[: compiled.tally[0]].tolist()
+    with parts(size):
+        parted = unbarred(build(ops).context("a5", compile=False))
+    wanted = plain.table[: plain.tally[0]].tolist()
+    assert [each.table[: each.tally[0]].tolist() for each in (compiled, parted)] == [wanted, wanted]

@@ -13,7 +13,7 @@ from ascsim.checks import clocks
 from ascsim.checks.context import listed
 from ascsim.checks.races import hazards
 from ascsim.machine.words import Pipe, Space
-from checks.builder import MTE2, MTE3, Builder, S, V
+from checks.builder import MTE2, MTE3, Builder, S, V, parts
 from checks.programs import accesses, build, crowded, programs, synchronised
 from checks.reference import Access, Op, Reference
 
@@ -68,10 +68,14 @@ def test_enough_synchronisation_is_silent(profile: str, ops: list[Op]) -> None:
 
 
 @settings(max_examples=80, deadline=None)
-@given(ops=st.one_of(programs(size=24), crowded()))
-def test_compiled_and_plain_agree(ops: list[Op]) -> None:
+@given(ops=st.one_of(programs(size=24), crowded()), size=st.integers(1, 8))
+def test_compiled_and_plain_agree_and_so_do_parts(ops: list[Op], size: int) -> None:
     for repair in (True, False):
-        assert found(build(ops), "a2a3", repair, compile=True) == found(build(ops), "a2a3", repair)
+        plain = found(build(ops), "a2a3", repair)
+        assert found(build(ops), "a2a3", repair, compile=True) == plain
+        with parts(size):
+            assert found(build(ops), "a2a3", repair) == plain
+            assert found(build(ops), "a2a3", repair, compile=True) == plain
 
 
 def test_compiled_with_no_flag_and_no_access() -> None:

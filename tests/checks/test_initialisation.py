@@ -16,7 +16,7 @@ from ascsim.checks.initialisation import unwritten_reads
 from ascsim.diagnostics import Diagnostic
 from ascsim.frontends.launch import launch
 from ascsim.machine.words import Space
-from checks.builder import MTE2, MTE3, Builder, V, gm
+from checks.builder import MTE2, MTE3, Builder, V, gm, parts
 from checks.programs import accesses
 from checks.reference import Access
 
@@ -119,14 +119,16 @@ def test_agrees_with_sets_of_bytes(ops: list[tuple[bool, Access]]) -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(ops=st.lists(st.tuples(st.booleans(), accesses()), min_size=1, max_size=12))
-def test_compiled_and_plain_agree(ops: list[tuple[bool, Access]]) -> None:
+@given(ops=st.lists(st.tuples(st.booleans(), accesses()), min_size=1, max_size=12), size=st.integers(1, 8))
+def test_compiled_and_plain_agree_and_so_do_parts(ops: list[tuple[bool, Access]], size: int) -> None:
     builder = Builder()
     for write, access in ops:
         fields = dict(access.fields)
         builder.op(V, "op", [] if write else [fields], [fields] if write else [])
     plain, compiled = (unwritten_reads(builder.context(compile=compile)).tolist() for compile in (False, True))
-    assert plain == compiled
+    with parts(size):
+        parted = unwritten_reads(builder.context(compile=False)).tolist()
+    assert plain == compiled == parted
 
 
 # GM

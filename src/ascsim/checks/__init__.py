@@ -61,8 +61,13 @@ def run(
         Diagnostics in program order, equal ones folded with their count.
     """
     context = Context(trace, profile, cache(sites or noted_sites(trace)), notice)
-    founds = (found for check in checks or CHECKS for found in check(context))
-    return fold(founds, context, settings.limit if limit is None else limit, settings.rules)
+
+    def founds() -> Iterator[Found]:
+        for check in checks or CHECKS:
+            yield from check(context)
+            trace.release()
+
+    return fold(founds(), context, settings.limit if limit is None else limit, settings.rules)
 
 
 def noted_sites(trace: Trace) -> Sites:

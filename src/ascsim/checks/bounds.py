@@ -88,7 +88,7 @@ def check(context: Context) -> Iterator[Found]:
     arrays = _Arrays(context)
     yield from _each(context, arrays.overrun, lambda n: arrays.tell(context, tiles, n))
     allocations = _Allocations(context)
-    strangers = allocations.strangers(suspects.gm)
+    strangers = allocations.strangers()
     yield from _each(context, strangers, lambda n: _stranger(context, allocations, tiles, n))
 
 
@@ -342,13 +342,11 @@ class _Allocations:
                         self.all[index] = self.all[index]._replace(died=int(data["row"]))
                         break
 
-    def strangers(self, numbers: np.ndarray) -> np.ndarray:
-        """Those of the GM accesses that do not lie in one allocation alive at their row."""
-        if not self.all or not len(numbers):
+    def strangers(self) -> np.ndarray:
+        """The GM accesses that do not lie in one allocation alive at their row."""
+        if not self.all or not len(self._context.suspects.gm):
             return np.zeros(0, np.int64)
-        trace = self._context.trace
-        low, high = extent(trace.accesses[numbers], trace.shapes)
-        rows = trace.rows_of(numbers)
+        numbers, rows, _, low, high, _ = self._context.gm
         inside = np.zeros(len(numbers), bool)
         changes = sorted({0, *(a.born for a in self.all), *(a.died for a in self.all if a.died != FAR)})
         for since, until in zip(changes, [*changes[1:], FAR], strict=True):

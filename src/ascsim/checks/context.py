@@ -11,9 +11,10 @@ import numpy as np
 
 from ascsim.checks.lines import Lines, follow
 from ascsim.checks.order import KINDS, Order, order_of
+from ascsim.checks.spans import extent
 from ascsim.checks.sweep import Suspects, look_over
 from ascsim.diagnostics import Place, Severity, Site
-from ascsim.machine.trace import Kind, Trace
+from ascsim.machine.trace import Kind, Mode, Trace
 from ascsim.machine.visit import Flags, Visit, pair_flags, visit_of
 from ascsim.machine.words import N_PIPES, Pipe
 from ascsim.profiles import Profile
@@ -50,6 +51,18 @@ class Found:
     yields: tuple[int, ...] = ()
     claims: tuple[int, ...] = ()
     places: tuple[Place, ...] = ()
+
+
+class GmAccesses(NamedTuple):
+    """The accesses to global memory in the order of their numbers (arrays): their rows, their cores in :attr:`Context.visit`,
+    first bytes, the bytes behind their last, and whether they write."""
+
+    numbers: np.ndarray
+    rows: np.ndarray
+    cores: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    writes: np.ndarray
 
 
 class Tables(NamedTuple):
@@ -115,6 +128,14 @@ class Context:
     def suspects(self) -> Suspects:
         """The accesses that need a look."""
         return look_over(self)
+
+    @cached_property
+    def gm(self) -> GmAccesses:
+        """The accesses to global memory."""
+        numbers = self.suspects.gm
+        records, rows = self.trace.accessed(numbers), self.trace.rows_of(numbers)
+        low, high = extent(records, self.trace.shapes)
+        return GmAccesses(numbers, rows, self.cores_of(rows), low, high, records["mode"] == Mode.WRITE)
 
     @cached_property
     def stopped(self) -> np.ndarray:
@@ -188,7 +209,7 @@ class Context:
     def flags(self) -> Flags:
         """The flag operations, paired."""
         rows = self.in_order(self._marks(Kind.SET_FLAG, Kind.WAIT_FLAG))
-        return pair_flags(rows, self.positions(rows), self.trace.rows, self.visit)
+        return pair_flags(self.trace, rows, self.positions(rows), self.visit)
 
     @cached_property
     def ordered(self) -> np.ndarray:
@@ -212,7 +233,7 @@ class Context:
     @cached_property
     def lines(self) -> Lines:
         """What is known of the scalar units' data caches."""
-        return follow(self.trace, self.visit, self.cores_of, self.suspects.gm)
+        return follow(self.trace, self.visit, self.cores_of, self.gm.numbers, self.gm.rows)
 
     @cached_property
     def signals(self) -> np.ndarray:

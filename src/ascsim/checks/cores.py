@@ -9,7 +9,7 @@ import numpy as np
 from ascsim.checks import clocks
 from ascsim.checks.context import PLAIN_BURSTS, Context, Found
 from ascsim.checks.naming import Tiles, bytes_text
-from ascsim.checks.spans import all_bursts, clusters, common, extent, touched
+from ascsim.checks.spans import all_bursts, clusters, common, touched
 from ascsim.diagnostics import CATALOGUE, Severity
 from ascsim.machine.trace import ATOMIC, CACHED, Mode
 from ascsim.machine.words import Space
@@ -109,13 +109,11 @@ def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray
     """
     visit, trace = context.visit, context.trace
     empty = np.zeros(0, np.int64)
-    numbers = context.suspects.gm
-    if not len(numbers):
+    if not len(context.suspects.gm):
         return empty, empty, empty, empty
-    core = context.cores_of(trace.rows_of(numbers))
-    low, high = extent(trace.accesses[numbers], trace.shapes)
+    numbers, _, core, low, high, writes = context.gm
     cluster = clusters(visit.launch[core], low, high)
-    wrote = np.bincount(cluster, trace.accesses["mode"][numbers] == Mode.WRITE) > 0
+    wrote = np.bincount(cluster, writes) > 0
     size = len(wrote)
     lowest, highest = np.full(size, len(visit.core)), np.full(size, -1)
     np.minimum.at(lowest, cluster, core)
@@ -134,7 +132,7 @@ def _needed(context: Context, numbers: np.ndarray) -> np.ndarray:
 
     Where cores signal each other, they do.
     """
-    records = context.trace.accesses[numbers]
+    records = context.trace.accessed(numbers)
     names = ("mode", "start", "length", "shape")
     columns = [records[name].astype(np.int64) for name in names]
     core = context.cores_of(context.trace.rows_of(numbers))

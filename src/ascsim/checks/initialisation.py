@@ -118,7 +118,7 @@ def unwritten_reads(context: Context) -> np.ndarray:
 def _distinct(context: Context, numbers: np.ndarray) -> np.ndarray:
     """The first reads of each instruction (by site) at each place; a loop's repetitions tell nothing new."""
     trace = context.trace
-    records, rows = trace.accesses[numbers], trace.rows_of(numbers)
+    records, rows = trace.accessed(numbers), trace.rows_of(numbers)
     roots = context.roots(rows)
     columns = [trace.rows[name][roots].astype(np.int64) for name in ("site", "mnemonic")]
     columns += [records[name].astype(np.int64) for name in ("space", "operand", "start", "length", "shape")]
@@ -212,10 +212,7 @@ def _global(context: Context) -> Iterator[Found]:
     if not blocks:
         return
     trace = context.trace
-    numbers = context.suspects.gm
-    rows = trace.rows_of(numbers)
-    low, high = extent(trace.accesses[numbers], trace.shapes)
-    is_read = trace.accesses["mode"][numbers] == Mode.READ
+    numbers, rows, _, low, high, is_write = context.gm
     tiles = Tiles(trace)
     told: set[Hashable] = set()
     for block in blocks:
@@ -223,7 +220,7 @@ def _global(context: Context) -> Iterator[Found]:
         copies = [
             n for n in trace.noted("host_write") if block.start <= n["start"] < block.end and n["row"] >= block.born
         ]
-        writes = [(int(rows[i]), int(numbers[i])) for i in np.flatnonzero(inside & ~is_read).tolist()]
+        writes = [(int(rows[i]), int(numbers[i])) for i in np.flatnonzero(inside & is_write).tolist()]
 
         def known(row: int, block: _Block = block, copies: list = copies, writes: list = writes) -> Intervals:
             """What of the block is written before a row."""
@@ -232,7 +229,7 @@ def _global(context: Context) -> Iterator[Found]:
             return merged(done)
 
         whole = [(n["row"], n["start"], n["start"] + n["size"]) for n in copies]
-        reads = np.flatnonzero(inside & is_read)
+        reads = np.flatnonzero(inside & ~is_write)
         for copied, begin, end in whole:  # the usual case: an input that the host filled
             reads = reads[~((rows[reads] >= copied) & (low[reads] >= begin) & (high[reads] <= end))]
         for i in reads.tolist():

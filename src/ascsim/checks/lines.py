@@ -54,12 +54,14 @@ class _Line:
     """Bytes that were written, the access, the core, and whether its scalar unit did it."""
 
 
-def follow(trace: Trace, visit: Visit, cores_of: Callable[[np.ndarray | int], np.ndarray], gm: np.ndarray) -> Lines:
-    """Follow the accesses to global memory, whose numbers ``gm`` are."""
+def follow(
+    trace: Trace, visit: Visit, cores_of: Callable[[np.ndarray | int], np.ndarray], gm: np.ndarray, rows: np.ndarray
+) -> Lines:
+    """Follow the accesses to global memory, whose numbers ``gm`` are, by ``rows``."""
     found = Lines()
     if not len(gm):
         return found
-    flags = trace.rows["flags"][trace.rows_of(gm)]
+    (flags,) = trace.fields(rows, "flags")
     scalar = (flags & (CACHED | ATOMIC)) != 0
     if not scalar.any():
         return found
@@ -75,7 +77,7 @@ def follow(trace: Trace, visit: Visit, cores_of: Callable[[np.ndarray | int], np
 
 def _shares_a_line(trace: Trace, gm: np.ndarray, scalar: np.ndarray) -> np.ndarray:
     """Whether each access shares a line with a scalar one, by their extents."""
-    low, high = extent(trace.accesses[gm], trace.shapes)
+    low, high = extent(trace.accessed(gm), trace.shapes)
     low, high = low // CACHE_LINE, -(-high // CACHE_LINE)
     spans = merged(list(zip(low[scalar].tolist(), high[scalar].tolist(), strict=True)))
     begins, ends = (np.array(side) for side in zip(*spans, strict=True))

@@ -14,7 +14,7 @@ from ascsim.checks import clocks
 from ascsim.checks.calls import calls_of
 from ascsim.checks.context import Context, Found, pipe_name, readonly
 from ascsim.checks.naming import Tiles, bytes_text, space_name
-from ascsim.checks.spans import Intervals, clusters, common, extent, touched
+from ascsim.checks.spans import Intervals, clusters, common, touched
 from ascsim.checks.sweep import rounded
 from ascsim.diagnostics import CATALOGUE, Severity, Site
 from ascsim.machine.trace import Mode
@@ -126,14 +126,11 @@ def _places(context: Context) -> tuple[np.ndarray, np.ndarray, int]:
         places[Space[name]] = (columns, blocks, _LOCAL_BITS, 0)
         columns += blocks
     places[Space.GM] = (0, 0, 0, 0)  # what of GM needs a look lies in clusters
-    accesses = context.trace.accesses
-    cluster = np.zeros(len(accesses), np.int32)
-    touches = context.suspects.gm
-    if len(touches) > 1:
-        records = accesses[touches]
-        core = context.cores_of(context.trace.rows_of(touches))
-        number, made, need = _gm_clusters(core, *extent(records, context.trace.shapes), records["mode"] == Mode.WRITE)
-        cluster[touches] = np.where(number >= 0, number + len(places), 0)
+    cluster = np.zeros(len(context.trace.accesses), np.int32)
+    if len(context.suspects.gm) > 1:
+        gm = context.gm
+        number, made, need = _gm_clusters(gm.cores, gm.low, gm.high, gm.writes)
+        cluster[gm.numbers] = np.where(number >= 0, number + len(places), 0)
         made["base"] = columns
         places, columns = np.concatenate((places, made)), columns + need
     return cluster, places, columns

@@ -307,6 +307,23 @@ class Trace:
                 self.release()
                 advance()
 
+    def fields(self, rows: np.ndarray, *names: str) -> list[np.ndarray]:
+        """Fields of many rows. Of a long trace no more than them is in memory afterwards."""
+        return self._taken([self.rows[name] for name in names], rows)
+
+    def accessed(self, numbers: np.ndarray) -> np.ndarray:
+        """The records of many accesses. Of a long trace no more than them is in memory afterwards."""
+        return self._taken([self.accesses], numbers)[0]
+
+    def _taken(self, columns: list[np.ndarray], numbers: np.ndarray) -> list[np.ndarray]:
+        found = [np.empty(len(numbers), column.dtype) for column in columns]
+        for begin in range(0, len(numbers), _STRETCH):
+            here = slice(begin, begin + _STRETCH)
+            for taken, column in zip(found, columns, strict=True):
+                taken[here] = column[numbers[here]]
+            self.release()
+        return found
+
     @property
     def kind(self) -> np.ndarray:
         """The rows' kinds, contiguous."""

@@ -253,7 +253,7 @@ def _partners(trace: Trace, order: np.ndarray, visit: Visit) -> np.ndarray:
     partner = np.full(len(order), -1, np.int64)
     kind = trace.kind[order]
     positions = np.flatnonzero((kind == Kind.SET_FLAG) | (kind == Kind.WAIT_FLAG))
-    flags = pair_flags(order[positions], positions, trace.rows, visit)
+    flags = pair_flags(trace, order[positions], positions, visit)
     waits = np.flatnonzero(~flags.is_set & (flags.partner >= 0))
     partner[positions[waits]] = positions[flags.partner[waits]]
     unlocked: dict[tuple[int, int], int] = {}
