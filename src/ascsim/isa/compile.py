@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from ascsim.cache import generation, write_atomically
-from ascsim.compiled import emit, link, tools
+from ascsim.cache import generation
+from ascsim.compiled import find, make, tools
 from ascsim.isa import definition as d
 from ascsim.isa import moves
 from ascsim.isa.loops import Program, affine
@@ -488,10 +488,11 @@ def native_pointer(bound: d.BoundRegisterInstruction) -> int:
     address = _loaded.get(key)
     if address is None:
         name = "_".join([bound.name, *(t.name for t in bound.types.values()), _own_hash(bound)])
-        path = generation("semantics", _tools_hash()) / f"{name}.o"
-        if not path.exists():
+        place = generation("semantics", _tools_hash()) / name
+        address = find(place)
+        if address is None:
             namespace: dict[str, Any] = {}
             exec(compile(native_text(bound), "<semantics>", "exec"), namespace)
-            write_atomically(path, emit(namespace["entry"]))
-        address = _loaded[key] = link(path)
+            address = make(place, namespace["entry"])
+        _loaded[key] = address
     return address

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ascsim.cache import generation, write_atomically
-from ascsim.compiled import emit, link, tools
+from ascsim.cache import generation
+from ascsim.compiled import find, is_kept, make, tools
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 """The loops make no arrays, so they need no reference counting: with it, that would be most of the work."""
@@ -52,7 +52,7 @@ def bound(
 
 def is_made(function: Callable) -> bool:
     """Whether a compiled twin of a loop is on disk, so that it can be had in a moment."""
-    return any(_directory(function.__module__).glob(f"{function.__name__}_*.o"))
+    return is_kept(_directory(function.__module__), f"{function.__name__}_")
 
 
 Signature = tuple[Any, ...]
@@ -96,12 +96,13 @@ def _directory(module: str) -> Path:
 def _entry(function: FunctionType, signature: Signature, notice: Callable[[str], None] | None) -> Callable:
     """The C function for arguments of these types; it takes the address of their cells and of one for the result."""
     types = hashlib.sha256(repr(signature).encode()).hexdigest()[:8]
-    path = _directory(function.__module__) / f"{function.__name__}_{types}.o"
-    if not path.exists():
+    place = _directory(function.__module__) / f"{function.__name__}_{types}"
+    address = find(place)
+    if address is None:
         if notice is not None:
             notice("compiling the loops over long traces (once, a few seconds)")
-        write_atomically(path, emit(_made(function, signature)))
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(link(path))
+        address = make(place, _made(function, signature))
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
 
 # Making them

@@ -334,6 +334,32 @@ def test_an_object_is_compiled_again_only_when_something_changed(options: BuildO
     assert (tmp_path / "main").read_bytes() == first
 
 
+def test_an_edit_links_again_what_it_changed(options: BuildOptions, toolbox: Path, tmp_path: Path) -> None:
+    options = replace(options, cache=tmp_path / "cache")
+
+    def linked(text: str) -> list[str]:
+        written(tmp_path, k_asc=text)
+        commands = build(["k.asc", "-o", "main", "--npu-arch=a5"], options).commands
+        return ["device" if "device-" in command else "host" for command in commands if " -shared " in command]
+
+    assert sorted(linked(PROGRAM)) == ["device", "host"]
+    assert linked(PROGRAM.replace("x[0] + ASCSIM", "2 * x[0] + ASCSIM")) == ["device"]
+    assert run(toolbox, "main").stdout.splitlines()[-1] == "231 main", "(2 * 5 + 1) * 3 * 7"
+    assert "host" in linked(PROGRAM.replace("return 3", "return 4"))
+    assert run(toolbox, "main").returncode == 4
+    assert linked(PROGRAM) == [], "as it was at first"
+    assert run(toolbox, "main").returncode == 3
+
+
+def test_somebody_else_may_work_while_the_compilers_do(options: BuildOptions, tmp_path: Path) -> None:
+    told: list[str] = []
+    options = replace(options, cache=tmp_path / "cache", meanwhile=lambda: told.append("now"))
+    written(tmp_path, k_asc=PROGRAM)
+    for times in (1, 2):
+        build(["k.asc", "-o", "main", "--npu-arch=a5"], options)
+        assert told == ["now"] * times, "also when there is nothing to compile"
+
+
 def test_dependency_files_name_the_users_files(options: BuildOptions, tmp_path: Path) -> None:
     written(tmp_path, k_asc='#include "h.h"\n__global__ void k();\n', h_h="inline __global__ void g() { }\n")
     build(["-c", "k.asc", "-o", "k.o", "--npu-arch=a5", "-MD", "-MT", "target.o", "-MF", "deps/k.d"], options)

@@ -15,8 +15,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -88,7 +89,9 @@ _OF_GCC = ("-fno-gnu-unique", "-fno-ipa-icf")
 _OF_ZIG = ("-fno-sanitize=undefined",)
 # Line tables of DWARF 4: some releases of binutils take the wrong file from those of DWARF 5 after a #line.
 _LINES = ("-g1", "-gdwarf-4")
-_OF_DEVICE = ("-O1", "-g", "-gdwarf-4", "-fno-strict-aliasing", "-w")
+_OF_DEVICE = ("-O1", *_LINES, "-fno-strict-aliasing", "-w")
+# Where variables are at each instruction, which nobody asks, takes a sixth of the time.
+_OF_GCC_FOR_DEVICE = ("-fno-var-tracking",)
 # The host sees device functions without their bodies.
 _OF_BLANKED_HOST = ("-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-const-variable")
 _SCALAR_TRACE = {
@@ -96,6 +99,8 @@ _SCALAR_TRACE = {
     "clang": ("-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
     "zig": ("-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
 }
+# The C++ library is there when an image is loaded, and to read its names takes longer than all else in linking one.
+_LIBRARIES_OF_DEVICE = {"gcc": ("-nodefaultlibs", "-lgcc", "-lm", "-lc"), "clang": (), "zig": ()}
 # Libraries that cannot be where a program's main function comes from.
 _SYSTEM_LIBRARIES = ("libstdc++.", "libc++", "libm.", "libgcc_s.", "libc.", "libdl.", "libpthread.", "librt.", "ld-")
 
@@ -140,6 +145,7 @@ class BuildOptions:
         cache: where objects are kept, None for nowhere.
         compiler: the host compiler; found when None.
         python: the interpreter that a linked program starts.
+        meanwhile: called once the compilers are at work, or it is known that they are not needed.
     """
 
     npu_arch: str | None = None
@@ -152,6 +158,7 @@ class BuildOptions:
     cache: Path | None = field(default_factory=cache_directory)
     compiler: Compiler | None = None
     python: str = sys.executable
+    meanwhile: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -279,10 +286,10 @@ class _Compiled:
 
 @dataclass(frozen=True)
 class _Object:
-    """A source's host object with its device frames, a key that changes with any input, and the files it read."""
+    """A source's host object, its device frames, a key that changes with any input, and the files it read."""
 
     source: Source
-    object: bytes
+    host: bytes
     frames: tuple[Frame, ...]
     key: str
     files: tuple[Path, ...]
@@ -302,11 +309,14 @@ class _Build:
         self.profile: Profile | None = profiles.find(name) if name else None
         self.headers = _own_headers(self.profile) if options.headers is None else options.headers
         self.work = Path()
+        self.pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+        self.finding: Future[Compiler]
+        self.begun = threading.Semaphore(0)
 
     @cached_property
     def compiler(self) -> Compiler:
-        """The host compiler; looked for when first needed."""
-        return self.options.compiler or find_compiler()
+        """The host compiler."""
+        return self.options.compiler or self.finding.result()
 
     def survey(self) -> tuple[Prepared, ...]:
         """Every source after the source pass."""
@@ -319,8 +329,10 @@ class _Build:
             return self._pass_through(arguments)
         if not self.line.has_inputs:
             raise UserError("there is nothing to build: name a source (.asc, .cpp, ...) or an object file")
-        with tempfile.TemporaryDirectory(prefix="ascsim-") as directory:
+        with tempfile.TemporaryDirectory(prefix="ascsim-") as directory, self.pool:
             self.work = Path(directory)
+            if self.options.compiler is None:  # it is asked for its version while the source pass is at work
+                self.finding = self.pool.submit(find_compiler)
             outputs = self._outputs()
         if self.keep is not None:
             write_atomically(self.keep / "commands.txt", "".join(f"{command}\n" for command in self.commands).encode())
@@ -335,13 +347,9 @@ class _Build:
         compiled = self._compile_all(line.sources)
         if line.mode == "compile":
             return [self._write_object(entry) for entry in compiled]
-        objects: dict[Source, Path] = {}
-        for index, entry in enumerate(compiled):
-            objects[entry.source] = self.work / f"{index}-{entry.source.path.stem}.o"
-            objects[entry.source].write_bytes(entry.object)
         if line.mode == "archive":
-            return [self._archive(list(objects.values()))]
-        return [self._link(compiled, objects)]
+            return [self._archive([self._framed(entry) for entry in compiled])]
+        return [self._link(compiled)]
 
     def _pass_through(self, arguments: list[str]) -> BuildResult:
         """A question to the compiler (``--version``) is answered by the compiler."""
@@ -353,9 +361,11 @@ class _Build:
     def _compile_all(self, sources: list[Source]) -> list[_Object]:
         """All sources: the source pass first, then every call of the compiler side by side."""
         plans = [(source, *self._plan(source)) for source in sources]
-        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-            calls = [[pool.submit(self._run_job, job) for job in jobs] for _, _, jobs in plans]
-            compiled = [[call.result() for call in of_source] for of_source in calls]
+        calls = [[self.pool.submit(self._run_job, job) for job in jobs] for _, _, jobs in plans]
+        for _ in range(min(sum(map(len, calls)), os.cpu_count() or 1)):
+            self.begun.acquire()
+        self.options.meanwhile()
+        compiled = [[call.result() for call in of_source] for of_source in calls]
         self._report([(source, unit) for source, unit, _ in plans], compiled)
         return [self._object(source, unit, done) for (source, unit, _), done in zip(plans, compiled, strict=True)]
 
@@ -367,20 +377,27 @@ class _Build:
         return unit, [self._job(unit, source, side) for side in self._sides(unit)]
 
     def _object(self, source: Source, unit: Prepared | None, compiled: list[_Compiled]) -> _Object:
-        """The host object with its device frames."""
         files = tuple(unit.originals.get(str(file), file) if unit else file for file in compiled[0].files)
         key = "-".join(entry.key for entry in compiled)
         frames = self._frames(unit, source, compiled) if unit is not None else []
-        if not frames:
-            return _Object(source, compiled[0].object, (), key, files)
-        place = self.work / "framed.o"
-        place.write_bytes(compiled[0].object)
-        add_section(place, SECTION, b"".join(frame.pack() for frame in frames))
-        return _Object(source, place.read_bytes(), tuple(frames), key, files)
+        return _Object(source, compiled[0].object, tuple(frames), key, files)
+
+    def _framed(self, entry: _Object) -> Path:
+        """A file with the host object that carries its device frames."""
+        place = self._host_object(entry)
+        if entry.frames:
+            add_section(place, SECTION, b"".join(frame.pack() for frame in entry.frames))
+        return place
+
+    def _host_object(self, entry: _Object) -> Path:
+        """A file with the host object alone."""
+        place = Path(tempfile.mkdtemp(dir=self.work), f"{entry.source.path.stem}.o")
+        place.write_bytes(entry.host)
+        return place
 
     def _write_object(self, entry: _Object) -> Path:
         output = self.line.output or Path(entry.source.path.stem + ".o")
-        write_atomically(output.absolute(), entry.object)
+        write_atomically(output.absolute(), self._framed(entry).read_bytes())
         self._write_dependencies(output, entry.files)
         return output
 
@@ -455,7 +472,8 @@ class _Build:
             flags += ["-v"] if line.verbose else []
             flags += [*_LINES, *line.host_flags, *(_OF_BLANKED_HOST if unit.has_device_code else ())]
         else:
-            flags += [*line.device_flags, *_OF_DEVICE, *(_SCALAR_TRACE[kind] if self.scalar_trace else ())]
+            flags += [*line.device_flags, *_OF_DEVICE, *(_OF_GCC_FOR_DEVICE if kind == "gcc" else ())]
+            flags += _SCALAR_TRACE[kind] if self.scalar_trace else ()
         lines = (*(f'#include "{header}"' for header in prelude), *unit.first_includes) if prelude else ()
         return _Job(side, start, tuple(flags), text, prelude=prelude, lines=lines if self._may_precompile() else ())
 
@@ -480,6 +498,19 @@ class _Build:
 
     def _run_job(self, job: _Job) -> _Compiled:
         """Compile, or take the object from the cache."""
+        under_way = threading.Event()
+
+        def begin() -> None:
+            if not under_way.is_set():
+                under_way.set()
+                self.begun.release()
+
+        try:
+            return self._compile_or_find(job, begin)
+        finally:
+            begin()
+
+    def _compile_or_find(self, job: _Job, begin: Callable[[], object]) -> _Compiled:
         key = digest_of(self.compiler.version, *job.command(), job.text.read_bytes())
         cache = ObjectCache(self.options.cache)
         cached = cache.find(key) if not self.line.verbose else None
@@ -489,7 +520,7 @@ class _Build:
             return _Compiled(job.side, cached.object, cached.printed, False, cached.key, cached.files)
         with tempfile.TemporaryDirectory(dir=self.work) as directory:
             place, listed = Path(directory, "unit.o"), Path(directory, "unit.d")
-            done = self._compile(job, ["-c", "-o", str(place), "-MD", "-MF", str(listed)])
+            done = self._compile(job, ["-c", "-o", str(place), "-MD", "-MF", str(listed)], begin)
             if done.returncode != 0:
                 return _Compiled(job.side, b"", done.stderr, True, key, ())
             files = dependencies(listed)
@@ -498,19 +529,19 @@ class _Build:
             content = place.read_bytes()
         return _Compiled(job.side, content, done.stderr, False, cache.keep(key, content, done.stderr, files), files)
 
-    def _compile(self, job: _Job, what: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def _compile(self, job: _Job, what: Sequence[str], begin: Callable[[], object]) -> subprocess.CompletedProcess[str]:
         """Call the compiler with a precompiled header where there is one, with the text where there is none.
 
         A source with errors is compiled with the text as well, whose messages are the ones to show.
         """
         header = self._precompiled(job)
         if header is not None and header.is_ready():
-            done = self._run([*job.command(header.flags), *what])
+            done = self._run([*job.command(header.flags), *what], begin)
             if done.returncode == 0:
                 return done
         elif header is not None:
             header.ask_for([*self.compiler.command, *job.flags], job.lines)
-        return self._run([*job.command(), *what])
+        return self._run([*job.command(), *what], begin)
 
     def _precompiled(self, job: _Job) -> Precompiled | None:
         if self.options.cache is None or not job.lines:
@@ -585,50 +616,74 @@ class _Build:
             raise LinkError(f"the static library {output} could not be made: {done.stderr.strip()}", done.stderr)
         return output
 
-    def _link(self, compiled: list[_Object], objects: dict[Source, Path]) -> Path:
+    def _link(self, compiled: list[_Object]) -> Path:
         line, options = self.line, self.options
         is_program = line.mode == "link"
         output = (line.output or Path("a.out")).absolute()
-        items = [str(objects[item]) if isinstance(item, Source) else item for item in line.link]
         inputs = (*(entry.key for entry in compiled), *line.link_flags)
         key = digest_of(*inputs, options.python, ascsim.__version__, headers_hash())
-        has_sources_only = len(objects) == len(items)
+        has_sources_only = len(compiled) == len(line.link)
         if has_sources_only and not line.link_flags and _is_up_to_date(output, key):
             return line.output or output
-        linked = self.work / "linked"
         command = [*self.compiler.command, "-shared", "-Wl,-Bsymbolic", "-Wl,-z,lazy"]
         if is_program:
-            command += ["-Wl,-e,ascsim_start", "-Wl,-u,main", str(self._stub())]
-        command += [*items, *line.link_flags, *(["-v"] if line.verbose else []), "-o", str(linked)]
+            command += ["-Wl,-e,ascsim_start", "-Wl,-u,main"]
+        stub = [self._stub()] if is_program else []
+        more = [*line.link_flags, *(["-v"] if line.verbose else [])]
         if options.runtime_library is not None:
-            command += [str(options.runtime_library), "-Wl,-z,defs"]
+            more += [str(options.runtime_library), "-Wl,-z,defs"]
+        linked = self.work / "linked"
         # What device code there is shows in the linked file: an archive gives some of its members. Without archives it
-        # is known before, and both are linked at once.
-        with ThreadPoolExecutor(max_workers=1) as beside:
-            known = [frame for entry in compiled for frame in entry.frames]
-            linking = beside.submit(self._link_devices, known) if has_sources_only else None
-            done = self._run(command)
+        # is known before: both are linked at once, and what an edit has not changed need not be linked again.
+        if has_sources_only:
+            frames = [frame for entry in compiled for frame in entry.frames]
+            linking = self.pool.submit(self._link_devices, frames)
+            objects = [*stub, *map(self._host_object, compiled)]
+            done = self._link_kept(command, objects, more, linked, is_kept=not more)
+        else:
+            files = {entry.source: self._framed(entry) for entry in compiled}
+            items = [str(files[item]) if isinstance(item, Source) else item for item in line.link]
+            done = self._run([*command, *map(str, stub), *items, *more, "-o", str(linked)])
         if done.returncode != 0:
             raise LinkError(_linker_message(done.stderr), done.stderr)
         file = ElfFile.read(linked)
-        section = file.section(SECTION)
-        frames = list(unpack_frames(file.content(section))) if section is not None else []
-        for frame in frames:
-            if frame.header.get("headers") != headers_hash():
-                raise StaleError(f"the object file of {Path(frame.header['source']).name}")
+        if not has_sources_only:
+            section = file.section(SECTION)
+            frames = list(unpack_frames(file.content(section))) if section is not None else []
+            for frame in frames:
+                if frame.header.get("headers") != headers_hash():
+                    raise StaleError(f"the object file of {Path(frame.header['source']).name}")
         has_main = file.defines("main")
         if is_program and not has_main and all(name.startswith(_SYSTEM_LIBRARIES) for name in file.needed):
             raise LinkError(
                 "the program has no main function. Add the file or library that defines it, or build a library with "
                 "-shared (or objects with -c)"
             )
-        images = linking.result() if linking is not None else self._link_devices(frames)
+        images = linking.result() if has_sources_only else self._link_devices(frames)
         append_images(linked, images, self._description(frames, self._libraries(file), has_main, key))
         linked.chmod(0o755)
         staged = output.with_name(f".{output.name}.{os.getpid()}.tmp")
         shutil.copy(linked, staged)
         os.replace(staged, output)
         return line.output or output
+
+    def _link_kept(
+        self, command: Sequence[str], objects: Sequence[Path], more: Sequence[str], output: Path, *, is_kept: bool
+    ) -> subprocess.CompletedProcess[str]:
+        """Link objects into ``output``, or take from the cache what was made of the same ones."""
+        words = [*command, *map(str, objects), *more, "-o", str(output)]
+        key = digest_of("link", self.compiler.version, *command, *more, *(path.read_bytes() for path in objects))
+        cache = ObjectCache(self.options.cache if is_kept else None)
+        cached = cache.find(key)
+        if cached is not None:
+            if self.keep is not None:  # which has all commands, carried out now or before
+                self.commands.append(shlex.join(words))
+            output.write_bytes(cached.object)
+            return subprocess.CompletedProcess(words, 0, "", "")
+        done = self._run(words)
+        if done.returncode == 0:
+            cache.keep(key, output.read_bytes(), "", ())
+        return done
 
     def _link_devices(self, frames: list[Frame]) -> dict[str, bytes]:
         """One image a side. What only the host has stays undefined in it; its initialisers are silenced."""
@@ -642,10 +697,10 @@ class _Build:
 
     def _link_device(self, side: str, objects: list[Path]) -> bytes:
         image = self.work / f"{side}.so"
-        command = [*self.compiler.command, "-shared", "-Wl,-Bsymbolic", "-Wl,-z,lazy", *map(str, objects)]
+        command = [*self.compiler.command, "-shared", "-Wl,-Bsymbolic", "-Wl,-z,lazy"]
         if self.scalar_trace:  # g++ leaves these calls to the sanitizer's own library
             command += [f"-Wl,--wrap={name}" for name in ("memcpy", "memmove", "memset")]
-        done = self._run([*command, "-o", str(image)])
+        done = self._link_kept(command, objects, _LIBRARIES_OF_DEVICE[self.compiler.kind], image, is_kept=True)
         if done.returncode != 0:
             raise LinkError(f"linking the device code ({side}) failed: {_linker_message(done.stderr)}", done.stderr)
         silence_initialisers(image)
@@ -709,13 +764,21 @@ class _Build:
         place.write_bytes(compiled.object)
         return place
 
-    def _run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def _run(
+        self, command: Sequence[str], begin: Callable[[], object] = lambda: None
+    ) -> subprocess.CompletedProcess[str]:
+        """Carry out a command; ``begin`` is called as soon as its process is there."""
         self.commands.append(shlex.join(command))
         environment = {**os.environ, "LC_ALL": "C"}
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment, check=False)
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            command, stdout=pipe, stderr=pipe, text=True, errors="replace", env=environment
+        ) as process:
+            begin()
+            printed, complaints = process.communicate()
         if self.line.verbose:  # build systems read the compiler's directories from it
-            sys.stderr.write(done.stderr)
-        return done
+            sys.stderr.write(complaints)
+        return subprocess.CompletedProcess(command, process.returncode, printed, complaints)
 
 
 def _own_headers(profile: Profile | None) -> tuple[Path, ...]:

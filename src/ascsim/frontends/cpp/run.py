@@ -49,17 +49,18 @@ def run_file(
         UserError: the file is neither a source nor a program of ``ascsim c++``, or does not compile.
     """
     started = time.perf_counter()
-    threading.Thread(target=_import_what_follows).start()
+    importing = threading.Thread(target=_import_what_follows)
     with session.Child(output) as child:
         if file.suffix in LANGUAGES:
             words = [*flags, *(AUTO_FLAGS if sync == "auto" else ())]
-            options = driver.BuildOptions(keep=keep)
+            options = driver.BuildOptions(keep=keep, meanwhile=importing.start)
             with stage(f"compiling {file.name}"):
                 program = driver.compile_program([file], arch or "a2a3", flags=words, options=options)
         else:
             program = file
             if arch and profiles.find(arch).name != load_image(program).profile:
                 raise UserError(f"{file} was compiled for {load_image(program).profile}; build it again for {arch}")
+            importing.start()
         with stage(f"running {program.name}"):
             outcome = session.run(
                 program, arguments, timeout=timeout, trace_directory=trace_directory, child=child,

@@ -6,7 +6,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <cstring>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -107,6 +107,19 @@ private:
     LaunchConfig config_;
 };
 
+// A kernel's name, out of that of a function: "... [with void (* Kernel)(Arguments ...) = name; ...".
+template <size_t Size>
+struct KernelName {
+    explicit KernelName(const char (&function)[Size])
+    {
+        const char* begin = std::strstr(std::strstr(function, "Kernel)"), "= ") + 2;
+        const size_t length = std::strcspn(begin, ";]");
+        std::memcpy(text, begin, length);
+        text[length] = 0;
+    }
+    char text[Size];
+};
+
 // What a pointer to a kernel points to in portable programs: a function that launches one block of it.
 template <unsigned long long Unit, auto Kernel>
 struct Launching;
@@ -115,16 +128,8 @@ template <unsigned long long Unit, class... Arguments, void (*Kernel)(Arguments.
 struct Launching<Unit, Kernel> {
     static void call(Arguments... arguments)
     {
-        static const std::string shown = name(__PRETTY_FUNCTION__);
-        Launch(shown.c_str(), 0, launch_config(1)).run<Unit>([](auto... given) { Kernel(given...); }, arguments...);
-    }
-
-private:
-    // The kernel's name stands in this function's own: "... [with void (* Kernel)(Arguments ...) = name; ...".
-    static std::string name(const std::string& function)
-    {
-        const auto begin = function.find("= ", function.find("Kernel)")) + 2;
-        return function.substr(begin, function.find_first_of(";]", begin) - begin);
+        static const KernelName shown(__PRETTY_FUNCTION__);
+        Launch(shown.text, 0, launch_config(1)).run<Unit>([](auto... given) { Kernel(given...); }, arguments...);
     }
 };
 
