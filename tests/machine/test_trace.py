@@ -84,6 +84,19 @@ def test_a_saved_trace_loads_the_same(tmp_path):
     assert again.shapes.tobytes() == trace.shapes.tobytes()
 
 
+def test_a_trace_is_saved_over_the_files_it_was_loaded_from(tmp_path):
+    sink = MemorySink()
+    sink.append(a_row(), an_access(7))
+    sink.save(tmp_path)
+    trace = Trace.load(tmp_path)
+    trace.notes.append(("dialect", {"name": "c_api"}))
+    trace.save(tmp_path)
+    again = Trace.load(tmp_path)
+    assert again.rows.tobytes() == trace.rows.tobytes() == a_row()
+    assert again.dialect == "c_api"
+    assert {path.suffix for path in tmp_path.iterdir()} == {".bin", ".jsonl"}
+
+
 def test_a_trace_of_single_bursts_has_one_shape(tmp_path):
     sink = MemorySink()
     sink.append(a_row(), an_access(1))

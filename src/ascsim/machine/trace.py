@@ -280,7 +280,8 @@ class Trace:
         """Write the trace as the files that :meth:`load` reads."""
         directory.mkdir(parents=True, exist_ok=True)
         for name, table in zip(_FILES, (self.rows, self.accesses, self.masks, self.shapes[1:]), strict=True):
-            table.tofile(directory / name)
+            table.tofile(directory / f"{name}.new")
+            os.replace(directory / f"{name}.new", directory / name)  # the old one may be what the table is mapped from
             self.release()
         lines = [json.dumps({"kind": kind, **data}) for kind, data in self.notes]
         (directory / "notes.jsonl").write_text("".join(line + "\n" for line in lines))
