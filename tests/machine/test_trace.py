@@ -161,7 +161,7 @@ def test_a_long_trace_in_files_is_that_in_memory(small_windows, tmp_path):
         assert same.first_access.tolist() == np.cumsum([0, *(number % 3 for number in range(11))]).tolist()
         same.release()
         assert same.rows.tobytes() == rows
-    assert len(sink) == 11
+    assert sink.n_rows == 11
 
 
 def test_a_long_pass_is_told_in_parts_of_all_rows(small_windows):

@@ -240,7 +240,7 @@ def launch(
             core.finish()
         except (Refused, Fault) as stop:
             stopped.append(stop.diagnostic)
-            sink.note("refused", {"row": len(sink) - 1})
+            sink.note("refused", {"row": sink.n_rows - 1})
             return False
         finally:
             _running.launch = previous

@@ -28,7 +28,7 @@ import numpy as np
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Refused, Severity
 from ascsim.isa import rules as rule_language
 from ascsim.isa.rules import Rule
-from ascsim.machine.core import Core, Finding, Group, Touch
+from ascsim.machine.core import Core, Finding, Group, Touch, nothing
 from ascsim.machine.dtypes import DTYPES, DType, u64
 from ascsim.machine.operands import REGISTER_BYTES, GlobalTensor, MReg, Pointer, Region, Tile, VReg
 from ascsim.machine.trace import Kind, Mode
@@ -345,6 +345,12 @@ class Definition:
         """Warnings that depend on the data."""
         return ()
 
+    def observer(
+        self, core: Core, args: Sequence[Any], touches: list[Touch]
+    ) -> Callable[[], Sequence[Finding]] | None:
+        """:meth:`observe` for the same call any number of times; None where there is nothing to observe."""
+        return None if type(self).observe is Definition.observe else partial(self.observe, core, args, touches)
+
 
 # Numbers in and out of semantics (docs/design.md, section 4)
 
@@ -521,13 +527,17 @@ class TileInstruction(Definition):
             (reads if touch.mode == Mode.READ else writes).append(lanes)
 
         sources, targets = _sources(reads), [(lanes, lanes.target()) for lanes in writes]
+        computation = self.computation(call, profile)
 
         def run() -> None:
-            with np.errstate(all="ignore"):
-                results = self.compute(call, sources(), profile)
-                _write(targets, results if isinstance(results, tuple) else (results,))
+            results = computation(*sources())
+            _write(targets, results if isinstance(results, tuple) else (results,))
 
-        return run
+        return partial(core.quietly, run)
+
+    def computation(self, call: SimpleNamespace, profile: Profile) -> Callable[..., Any]:
+        """:meth:`compute` as a function of the arrays, with what the call alone decides done before."""
+        return lambda *arrays: self.compute(call, list(arrays), profile)
 
     def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> Any:
         """Results for the written operands, in operand order. Default: ``semantics(*arrays, *scalars)``."""
@@ -653,9 +663,11 @@ class MemoryInstruction(Definition):
 
         return run
 
-    def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
+    def observer(
+        self, core: Core, args: Sequence[Any], touches: list[Touch]
+    ) -> Callable[[], Sequence[Finding]] | None:
         """Data-dependent warnings of the definition's ``watch``."""
-        return self.watch(core, self, args, touches) if self.watch else ()
+        return partial(self.watch, core, self, args, touches) if self.watch else None
 
 
 def _word(core: Core, kept: Kept) -> np.ndarray:
@@ -942,9 +954,12 @@ class BoundRegisterInstruction:
         """Register instructions have no expansion."""
         return
 
-    def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
+    def observer(
+        self, core: Core, args: Sequence[Any], touches: list[Touch]
+    ) -> Callable[[], Sequence[Finding]] | None:
         """What is to be told of every use: the definition's ``warns``. Register instructions watch no data."""
-        return self.definition.told
+        told = self.definition.told
+        return (lambda: told) if told else None
 
     def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
         """See :class:`Definition`."""
@@ -1163,7 +1178,7 @@ class PlainInstruction(Definition):
 
     def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
         """The effect with the call's operands."""
-        return partial(self.effect, core, self.call(args))
+        return nothing if self.row_only else partial(self.effect, core, self.call(args))
 
 
 @dataclass

@@ -80,9 +80,8 @@ class Move:
     def conclude(self, core: Core, args: Sequence[Any]) -> None:
         """Nothing is yielded."""
 
-    def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
-        """Nothing."""
-        return ()
+    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
+        """None: of a step nothing is observed."""
 
     def step(
         self, dst: Tile, written: Region, src: Tile | None = None, read: Region | None = None, bits: int = 0

@@ -6,6 +6,7 @@ trace; semantics. An instruction is anything with the :class:`Instruction` proto
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +25,7 @@ from ascsim.machine.late import Held
 from ascsim.machine.late import chosen as chosen_late
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
 from ascsim.machine.signals import CoreId, SignalMode, Signals
-from ascsim.machine.trace import ACCESS, Kind, Sink, pack_access, pack_row, pack_shape
+from ascsim.machine.trace import ACCESS, ROW, Kind, Sink, pack_access, pack_row, pack_shape
 from ascsim.machine.words import Kept, Space
 from ascsim.profiles import Profile
 
@@ -92,13 +93,23 @@ class Instruction(Protocol):
         """Carry it out; returns what it yields (registers, scalars)."""
 
     def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
-        """What carries out the same call any number of times, with all done before that can be; None: ``perform`` it."""
+        """What carries out the same call any number of times, with all done before that can be; None: ``perform`` it.
+
+        :func:`nothing` where the call is its row of the trace and no more."""
 
     def conclude(self, core: Core, args: Sequence[Any]) -> Any:
         """What the call yields once the smaller instructions have run."""
 
-    def observe(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Sequence[Finding]:
-        """Warnings that depend on the data the call is about to read. Not asked of the steps of an expansion."""
+    def observer(
+        self, core: Core, args: Sequence[Any], touches: list[Touch]
+    ) -> Callable[[], Sequence[Finding]] | None:
+        """What gives the warnings that depend on the data which the call is about to read; None where there are none.
+
+        Not asked of the steps of an expansion."""
+
+
+def nothing() -> None:
+    """What carries out a call that is its row of the trace and no more."""
 
 
 @dataclass
@@ -109,11 +120,11 @@ class _PlannedGroup:
     group: Group
     owners: tuple[Tile, ...] = ()
     """The tiles that the expanded instruction works on: the steps know addresses only."""
-    at_once: list[tuple[Step, _Plan, list[Touch]]] | None = None
+    at_once: list[tuple[Step, Plan, list[Touch]]] | None = None
 
 
 @dataclass
-class _Plan:
+class Plan:
     """What a call comes to, as far as its operands decide it: remembered, so that a loop pays for it once."""
 
     instruction: Instruction
@@ -126,6 +137,32 @@ class _Plan:
     prepared: Callable[[], Any] | None = None
     """What carries it out on the core ``prepared_for``, where it has been asked for before."""
     prepared_for: Core | None = None
+    observer: Callable[[], Sequence[Finding]] | None = None
+    """What looks at its data first on the core ``observed_on``."""
+    observed_on: Core | None = None
+    row: bytes = b""
+    """Its newest row, which is that of each call with the same ``row_key``."""
+    row_key: tuple[int, int, int, int] | None = None
+    again: _Again | None = None
+    """Of an expansion: what carries it out once more on the core that it has run on."""
+
+    def release(self) -> None:
+        """Let go of the core."""
+        self.prepared = self.prepared_for = self.observer = self.observed_on = self.again = None
+
+
+@dataclass
+class _Again:
+    """An expansion as it has run on a core: the rows that it leaves, its own first, and what carries out its steps."""
+
+    core: Core
+    rows: bytearray
+    parents: np.ndarray
+    """The field of the rows of its steps that names its own."""
+    sites: np.ndarray
+    site: int
+    accesses: bytes
+    steps: list[Callable[[], Any]]
 
 
 class Memory:
@@ -229,6 +266,11 @@ class Core:
         self.memories: dict[int, Memory] = {Space.GM: machine.gm}
         self._views: dict[Region, np.ndarray] = {}
         self.held = Held(machine.late, machine.sink) if machine.late is not None else None
+        context = contextvars.copy_context()
+        context.run(np.seterr, all="ignore")
+        self.quietly = context.run
+        """``quietly(function, *arguments)`` calls a function that NumPy does not warn in: in a tenth of the time that
+        ``np.errstate`` takes."""
 
     def finish(self) -> None:
         """The kernel has come to its end: what is held back takes effect.
@@ -277,7 +319,7 @@ class Machine:
         self._tiles: dict[int, tuple[Tile, int]] = {}
         self.blocks = 1
         self._mnemonics: set[int] = set()
-        self._plans: dict[tuple, _Plan] = {}
+        self._plans: dict[tuple, Plan] = {}
         self.run_cores([CoreId(0, 0, "aiv")], lambda core: True)
         self.site_flags = 0
         self.resolve_site: Any = None
@@ -311,10 +353,10 @@ class Machine:
     def release(self) -> None:
         """Let go of what plans hold of cores: then a core's memories go as soon as nobody else holds it."""
         for plan in self._plans.values():
-            plan.prepared = plan.prepared_for = None
+            plan.release()
             for planned in plan.groups or ():
                 for _, inner, _ in planned.at_once or ():
-                    inner.prepared = inner.prepared_for = None
+                    inner.release()
 
     def await_signal(self, core: Core, mode: SignalMode, flag: int) -> int:
         """Hold a core until a signal is there, and take it; returns its token, 0 if the launch ends instead."""
@@ -394,6 +436,15 @@ class Machine:
             Refused: the chip's tool chain would not accept it.
             Fault: the run cannot go on.
         """
+        return self.carry_out(core, self.plan(core, instruction, args), args, site)
+
+    def plan(self, core: Core, instruction: Instruction, args: Sequence[Any]) -> Plan:
+        """What a call comes to, for :meth:`carry_out`. Of an instruction that is static it is so for all calls with the
+        same operands.
+
+        Raises:
+            Refused: the chip's tool chain would not accept it.
+        """
         key = (instruction, *args) if instruction.is_static else None
         plan = self._plans.get(key) if key else None
         if plan is None:
@@ -405,54 +456,113 @@ class Machine:
                 if len(self._plans) >= PLANS:
                     self._plans.clear()
                 self._plans[key] = plan
+        return plan
+
+    def carry_out(self, core: Core, plan: Plan, args: Sequence[Any], site: int) -> Any:
+        """Run the call of a plan on a core: trace and semantics. Returns what the instruction yields.
+
+        Raises:
+            Fault: the run cannot go on.
+        """
         if plan.groups is None:
             return self._run(core, plan, args, site, -1)
-        row = self._write_row(core, plan, site, -1)
-        self._note_findings(plan.findings, row, site)
-        self._observe(core, plan, args, site, row)
-        for group in plan.groups:
-            self._run_group(core, group, site, row)
-        return instruction.conclude(core, args)
+        again = plan.again
+        if again is not None and again.core is core and self.auto_sync is None:
+            self._run_again(plan, again, args, site)
+        else:
+            self._expand(core, plan, args, site)
+        return plan.instruction.conclude(core, args)
 
     def _plan(
         self, core: Core, instruction: Instruction, args: Sequence[Any], findings: Sequence[Finding] = (),
         steps: list[Group] | None = None, owners: Sequence[Tile] = (),
-    ) -> _Plan:  # fmt: skip
+    ) -> Plan:  # fmt: skip
         if steps is None:
             touches = instruction.touches(core, args)
             fields = instruction.row_fields(core, args)
             packed = self._pack(touches, args, owners)
-            return _Plan(instruction, findings, touches, fields, packed, None, _dtype_code(args))
+            return Plan(instruction, findings, touches, fields, packed, None, _dtype_code(args))
         owners = tuple(arg for arg in args if isinstance(arg, Tile))
         planned = [_PlannedGroup(group, owners) for group in steps]
-        return _Plan(instruction, findings, [], instruction.row_fields(core, args), b"", planned, _dtype_code(args))
+        return Plan(instruction, findings, [], instruction.row_fields(core, args), b"", planned, _dtype_code(args))
 
-    def _run(self, core: Core, plan: _Plan, args: Sequence[Any], site: int, parent: int) -> Any:
+    def _run(self, core: Core, plan: Plan, args: Sequence[Any], site: int, parent: int) -> Any:
         if self.auto_sync is not None:
             self.auto_sync.before(core, plan.fields, plan.touches, site)
         row = self._write_row(core, plan, site, parent)
-        self._note_findings(plan.findings, row, site)
+        if plan.findings:
+            self._note_findings(plan.findings, row, site)
         if parent < 0:
             self._observe(core, plan, args, site, row)
         return self._perform(core, plan, args, plan.touches, site, row)
 
-    def _observe(self, core: Core, plan: _Plan, args: Sequence[Any], site: int, row: int) -> None:
+    def _observe(self, core: Core, plan: Plan, args: Sequence[Any], site: int, row: int) -> None:
+        if plan.observed_on is not core:
+            plan.observer, plan.observed_on = plan.instruction.observer(core, args, plan.touches), core
+        if plan.observer is None:
+            return
         try:
-            self._note_findings(plan.instruction.observe(core, args, plan.touches), row, site)
+            self._note_findings(plan.observer(), row, site)
         except ValueError as error:
             raise self._fault(plan.instruction, plan.touches, site, row, error) from error
 
+    def _expand(self, core: Core, plan: Plan, args: Sequence[Any], site: int) -> None:
+        """Run an expansion, group by group."""
+        row = self._write_row(core, plan, site, -1)
+        self._note_findings(plan.findings, row, site)
+        self._observe(core, plan, args, site, row)
+        assert plan.groups is not None
+        for group in plan.groups:
+            self._run_group(core, group, site, row)
+        if plan.instruction.is_static and core.held is None and self.auto_sync is None:
+            plan.again = self._again(core, plan, site)
+
+    def _again(self, core: Core, plan: Plan, site: int) -> _Again | None:
+        """What carries out once more an expansion that has run; None where its steps may come out otherwise."""
+        rows, accesses, steps = bytearray(self._pack_row(core, plan, site, -1, plan.fields[4], 0)), [], []
+        for planned in plan.groups or ():
+            if not planned.at_once or (planned.group.private and planned.group.rows > 1):
+                return None
+            for _, step, _ in planned.at_once:
+                if step.prepared is None or step.prepared_for is not core or len(step.accesses) > _MOST_ACCESSES:
+                    return None
+                count = len(step.accesses) // ACCESS.itemsize
+                rows += self._pack_row(core, step, site, 0, step.fields[4], count)
+                accesses.append(step.accesses)
+                if step.prepared is not nothing:
+                    steps.append(step.prepared)
+        packed = b"".join(accesses)
+        if max(len(rows), len(packed)) > _MOST_ACCESSES:
+            return None
+        table = np.frombuffer(rows, ROW)
+        return _Again(core, rows, table["parent"][1:], table["site"], site, packed, steps)
+
+    def _run_again(self, plan: Plan, again: _Again, args: Sequence[Any], site: int) -> None:
+        """An expansion that has run on this core, once more: all its rows in one piece, and then its steps."""
+        row = self.sink.n_rows
+        if plan.findings:
+            self._note_findings(plan.findings, row, site)
+        self._observe(again.core, plan, args, site, row)
+        again.parents[...] = row
+        if again.site != site:
+            again.site = site
+            again.sites[...] = site
+        self.sink.append(again.rows, again.accesses)
+        for step in again.steps:
+            step()
+
     def _perform(
-        self, core: Core, plan: _Plan, args: Sequence[Any], touches: list[Touch], site: int, row: int,
+        self, core: Core, plan: Plan, args: Sequence[Any], touches: list[Touch], site: int, row: int,
         may_wait: bool = True,
     ) -> Any:  # fmt: skip
         """Carry an instruction out, now or (``may_wait``) when something waits for its pipe."""
         held = core.held
-        if held is not None and plan.fields[1] != Kind.INSTRUCTION:
-            held.meet(plan.fields, row)
-        elif held is not None and may_wait and plan.fields[0] == held.pipe:
-            held.hold(row, partial(self._perform_late, core, plan, args, touches, site, row, core.state.copy()))
-            return None
+        if held is not None:
+            if plan.fields[1] != Kind.INSTRUCTION:
+                held.meet(plan.fields, row)
+            elif may_wait and plan.fields[0] == held.pipe:
+                held.hold(row, partial(self._perform_late, core, plan, args, touches, site, row, core.state.copy()))
+                return None
         try:
             if plan.prepared_for is not core:
                 plan.prepared, plan.prepared_for = plan.instruction.prepared(core, args, touches), core
@@ -463,7 +573,7 @@ class Machine:
             raise self._fault(plan.instruction, touches, site, row, error) from error
 
     def _perform_late(
-        self, core: Core, plan: _Plan, args: Sequence[Any], touches: list[Touch], site: int, row: int, state: CoreState
+        self, core: Core, plan: Plan, args: Sequence[Any], touches: list[Touch], site: int, row: int, state: CoreState
     ) -> None:
         now, core.state = core.state, state
         try:
@@ -502,7 +612,7 @@ class Machine:
         if scratch is not None:
             window[:] = scratch.data[-length:]
 
-    def _plan_rows(self, core: Core, planned_group: _PlannedGroup) -> list[tuple[Step, _Plan, list[Touch]]]:
+    def _plan_rows(self, core: Core, planned_group: _PlannedGroup) -> list[tuple[Step, Plan, list[Touch]]]:
         """Each step with its row of the trace and its bytes over all rows; empty where rows must follow each other."""
         group, owners = planned_group.group, planned_group.owners
         touched = [(step, step.instruction.touches(core, step.args)) for step in group.steps]
@@ -516,38 +626,41 @@ class Machine:
             if step.rows > 1 and kind in (Kind.INSTRUCTION, Kind.BARRIER):
                 arg, work = step.rows, work * step.rows
             code, packed = _dtype_code(step.args), self._pack(touches, step.args, owners)
-            plan = _Plan(step.instruction, (), touches, (pipe, kind, pipe2, arg, work), packed, None, code)
+            plan = Plan(step.instruction, (), touches, (pipe, kind, pipe2, arg, work), packed, None, code)
             planned.append((step, plan, [groups.redirected(t, scratch) for t in touches] if scratch else touches))
         return planned
 
     # The trace
 
-    def _write_row(self, core: Core, plan: _Plan, site: int, parent: int) -> int:
-        instruction, work = plan.instruction, plan.fields[4]
-        number = instruction.number
-        if number not in self._mnemonics:
-            self._mnemonics.add(number)
-            names = {"name": instruction.name, "title": instruction.title, "asm": instruction.asm_title}
-            self.sink.note("mnemonic", {"id": number, **names})
+    def _write_row(self, core: Core, plan: Plan, site: int, parent: int) -> int:
         accesses = plan.accesses
         if len(accesses) <= _MOST_ACCESSES:
-            return self._append(core, plan, site, parent, work, accesses)
-        row = self._append(core, plan, site, parent, work, accesses[:_MOST_ACCESSES])
+            key = (core.index, site, parent, self.site_flags)
+            if plan.row_key != key:
+                plan.row_key = key
+                plan.row = self._pack_row(core, plan, site, parent, plan.fields[4], len(accesses) // ACCESS.itemsize)
+            return self.sink.append(plan.row, accesses)
+        row = self._append(core, plan, site, parent, plan.fields[4], accesses[:_MOST_ACCESSES])
         for first in range(_MOST_ACCESSES, len(accesses), _MOST_ACCESSES):  # the rest stands in rows below it
             part = accesses[first : first + _MOST_ACCESSES]
             self._append(core, plan, site, row if parent < 0 else parent, 0, part)
         return row
 
-    def _append(self, core: Core, plan: _Plan, site: int, parent: int, work: int, accesses: bytes) -> int:
-        pipe, kind, pipe2, arg, _ = plan.fields
+    def _append(self, core: Core, plan: Plan, site: int, parent: int, work: int, accesses: bytes) -> int:
         count = len(accesses) // ACCESS.itemsize
-        return self.sink.append(
-            pack_row(
-                core.index, pipe, kind, plan.instruction.number, count, pipe2, parent, arg, site, work, self.site_flags,
-                plan.dtype, 0,
-            ),
-            accesses,
-        )  # fmt: skip
+        return self.sink.append(self._pack_row(core, plan, site, parent, work, count), accesses)
+
+    def _pack_row(self, core: Core, plan: Plan, site: int, parent: int, work: int, accesses: int) -> bytes:
+        """A row of the trace. The first one of an instruction in the run notes what it is called."""
+        instruction, number = plan.instruction, plan.instruction.number
+        if number not in self._mnemonics:
+            self._mnemonics.add(number)
+            names = {"name": instruction.name, "title": instruction.title, "asm": instruction.asm_title}
+            self.sink.note("mnemonic", {"id": number, **names})
+        pipe, kind, pipe2, arg, _ = plan.fields
+        return pack_row(
+            core.index, pipe, kind, number, accesses, pipe2, parent, arg, site, work, self.site_flags, plan.dtype, 0
+        )
 
     def _pack(self, touches: Sequence[Touch], args: Sequence[Any], owners: Sequence[Tile] = ()) -> bytes:
         return b"".join([self._pack_one(touch, args, owners) for touch in touches if _leaves_record(touch)])
@@ -652,4 +765,7 @@ def _split(start: int, dims: tuple[tuple[int, int], ...]) -> Iterator[tuple[int,
         yield from _split(start + index * stride, dims[1:])
 
 
-__all__ = ["Core", "CoreState", "Finding", "Group", "Instruction", "Kind", "Machine", "Memory", "Step", "Touch"]
+__all__ = [
+    "Core", "CoreState", "Finding", "Group", "Instruction", "Kind", "Machine", "Memory", "Plan", "Step", "Touch",
+    "nothing",
+]  # fmt: skip

@@ -150,8 +150,12 @@ _KEPT = 128 << 20
 class Sink(Protocol):
     """Where records go: files of the tool's own, memory, or the C++ runtime's windows."""
 
-    def append(self, row: bytes, accesses: bytes) -> int:
-        """Append one row and its accesses; returns the row's number."""
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+
+    def append(self, rows: bytes | bytearray, accesses: bytes) -> int:
+        """Append rows (one, or a few) and their accesses; returns the first row's number."""
 
     def mask(self, packed: bytes) -> int:
         """Append a 32-byte mask; returns its 1-based index."""
@@ -177,21 +181,22 @@ class MemorySink:
         self.shapes: dict[bytes, int] = {}
         self.notes: list[tuple[str, dict[str, Any]]] = []
 
-    def __len__(self) -> int:
-        """How many rows there are."""
+    @property
+    def n_rows(self) -> int:
+        """See :class:`Sink`."""
         return self._rows_before + len(self._rows) // 32
 
-    def append(self, row: bytes, accesses: bytes) -> int:
+    def append(self, rows: bytes | bytearray, accesses: bytes) -> int:
         """See :class:`Sink`.
 
         Raises:
             UserError: there is no room for the files of a long run.
         """
-        rows = self._rows
-        number = self._rows_before + len(rows) // 32
-        rows += row
+        window = self._rows
+        number = self._rows_before + len(window) // 32
+        window += rows
         self._accesses += accesses
-        if len(rows) >= _WINDOW:
+        if len(window) >= _WINDOW:
             self._empty_windows()
         return number
 

@@ -36,7 +36,7 @@ from ascsim.isa.definition import Definition, Operand, RegisterInstruction
 from ascsim.isa.steps import SCALAR_ACCESS
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.baton import Halted
-from ascsim.machine.core import GUARD, Core, Machine, Memory
+from ascsim.machine.core import GUARD, Core, Machine, Memory, Plan
 from ascsim.machine.dtypes import BY_CODE, DType
 from ascsim.machine.fill import chosen, fill
 from ascsim.machine.operands import CUSTOM_PAD, NO_ADDRESS, GlobalTensor, Pointer, Tile
@@ -224,6 +224,14 @@ class Range:
     name: str = ""
 
 
+@dataclass
+class _Decoded:
+    """A call by its operands, and what it comes to, where these alone decide that."""
+
+    args: list[Any]
+    plan: Plan | None = None
+
+
 @dataclass(frozen=True)
 class _Left:
     """A core while another runs: what the two share on this side."""
@@ -280,7 +288,7 @@ class Host:
         self._stopped = False
         self._arrays: dict[int, Range] = {}
         self._tiles: list[Range] = []
-        self._decoded: dict[tuple[int, bytes], list[Any]] = {}
+        self._decoded: dict[tuple[int, bytes], _Decoded] = {}
         self._left: dict[int, _Left] = {}
         self._start()
         self.sink = NativeSink(self.library, directory)
@@ -380,11 +388,16 @@ class Host:
             return self._outside_kernel(definition, pc)
         core = core or self._begin_host_code(pc)
         key = (number, bytes(self._operands[: count * OPERAND_BYTES]))
-        args = self._decoded.get(key)
+        known = self._decoded.get(key)
         try:
-            if args is None:
-                args = self._decode(definition, key)
-            result = self.machine.issue(core, definition, args, pc)
+            if known is None:
+                known = self._decode(definition, key)
+            plan = known.plan
+            if plan is None:
+                plan = self.machine.plan(core, definition, known.args)
+                if definition.is_static:
+                    known.plan = plan
+            result = self.machine.carry_out(core, plan, known.args, pc)
         except (Refused, Fault) as stop:
             return self._stop(stop, pc)
         except Halted:
@@ -405,7 +418,7 @@ class Host:
             return 1
         return 0
 
-    def _decode(self, definition: Definition, key: tuple[int, bytes]) -> list[Any]:
+    def _decode(self, definition: Definition, key: tuple[int, bytes]) -> _Decoded:
         """The operands as the machine's objects; remembered by their bytes."""
         inputs = definition.inputs
         args: list[Any] = []
@@ -415,8 +428,8 @@ class Host:
             args.pop()
         if len(self._decoded) >= DECODED_CALLS:
             self._decoded.clear()
-        self._decoded[key] = args
-        return args
+        known = self._decoded[key] = _Decoded(args)
+        return known
 
     def _operand(self, definition: Definition, operand: Operand, fields: tuple[int, ...]) -> Any:
         sort, code, space, blayout, slayout, pad, fractal, rows, cols, valid_rows, valid_cols, value = fields[:12]

@@ -91,11 +91,11 @@ class NativeSink:
         start = (self.n_rows - 1 - self._written[0]) * ROW.itemsize + ROW.fields["site"][1]  # type: ignore[index]
         return int.from_bytes(self._windows[0][start : start + 8], "little") if start >= 0 else 0
 
-    def append(self, row: bytes, accesses: bytes) -> int:
+    def append(self, rows: bytes | bytearray, accesses: bytes) -> int:
         """See :class:`ascsim.machine.trace.Sink`."""
         if accesses:
             self._append(1, accesses)
-        return self._append(0, row)
+        return self._append(0, rows)
 
     def mask(self, packed: bytes) -> int:
         """See :class:`ascsim.machine.trace.Sink`."""
@@ -108,7 +108,7 @@ class NativeSink:
             number = self._shapes[packed] = self._append(3, packed) + 1
         return number
 
-    def _append(self, turn: int, records: bytes) -> int:
+    def _append(self, turn: int, records: bytes | bytearray) -> int:
         """Append to a table; returns the number of the first record."""
         size = TABLES[turn][1]
         number = self._counts[turn]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -293,25 +294,21 @@ def define(row: Lanes) -> TileInstruction:
             for n, (name, tile) in enumerate(zip(tiles, given, strict=True))
         ]
 
-    def compute(self: Any, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> tuple[np.ndarray, ...]:
-        """The results, of the number as an element too."""
-        if len(arrays) < len(tiles) - 1:
-            return ()
+    def computation(self: Any, call: SimpleNamespace, profile: Profile) -> Callable[..., Any]:
+        """The operation on the elements, and on the number as an element too."""
         kind: DType = call.dst.dtype
-        read = iter(arrays)
-        given = []
-        for name in inputs:
-            if name == "scalar":
-                element = element_of(call.scalar, kind.numpy)
-                given.append(
-                    element.view(kind.bits_dtype) if row.values == "bits" else element.astype(_worked_in(kind))
-                )
-            else:
-                given.append(next(read))
+        if not self.regions(call, profile):
+            return tuple
+        work = row.of_floats if row.of_floats is not None and kind.kind == "f" else row.of
+        if flushes(row.flushed, call, profile):
+            of, work = work, lambda *given: flushing(of, given, row.flushed, call, profile)
+        if "scalar" not in inputs:
+            return work
+        element = element_of(call.scalar, kind.numpy)
+        number = element.view(kind.bits_dtype) if row.values == "bits" else element.astype(_worked_in(kind))
         if row.form == "scalar":
-            return (given[0],)
-        function = row.of_floats if row.of_floats is not None and kind.kind == "f" else row.of
-        return (flushing(function, given, row.flushed, call, profile),)
+            return lambda: number
+        return partial(work, number) if inputs[0] == "scalar" else lambda a: work(a, number)
 
     def expand(self: Any, call: SimpleNamespace, profile: Profile) -> Iterator[Group] | None:
         """The A2/A3's steps, with a barrier between them."""
@@ -334,7 +331,7 @@ def define(row: Lanes) -> TileInstruction:
         "values": row.values,
         "over": "dst",
         "regions": regions,
-        "compute": compute,
+        "computation": computation,
         "notes": (*row.notes, WRITTEN),
         "assumed": row.assumed,
         "sources": (
@@ -355,12 +352,18 @@ def flushing(
     function: Callable[..., Any], given: Sequence[np.ndarray], flushed: str, call: SimpleNamespace, profile: Profile
 ) -> np.ndarray:
     """The result; zeros stand for subnormals where the profile's operation of that name takes and gives none."""
-    kind: DType = call.dst.dtype
-    flushes = flushed in profile.subnormals_flushed and kind.kind == "f" and not getattr(call, "precision", 0)
-    if flushes:
-        given = [arithmetic.flush(g, _SMALLEST[kind]) for g in given]
-    result: np.ndarray = function(*given)
-    return arithmetic.flush(result, _SMALLEST[kind]) if flushes else result
+    result: np.ndarray
+    if not flushes(flushed, call, profile):
+        result = function(*given)
+        return result
+    smallest = _SMALLEST[call.dst.dtype]
+    result = function(*[arithmetic.flush(g, smallest) for g in given])
+    return arithmetic.flush(result, smallest)
+
+
+def flushes(flushed: str, call: SimpleNamespace, profile: Profile) -> bool:
+    """Whether the profile's operation of that name takes and gives zeros for subnormals."""
+    return flushed in profile.subnormals_flushed and call.dst.dtype.kind == "f" and not getattr(call, "precision", 0)
 
 
 def _worked_in(kind: DType) -> np.dtype:
