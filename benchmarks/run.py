@@ -222,7 +222,9 @@ def tiles_from_cpp(results: Results) -> None:
             build = [*ASCSIM, "c++", str(source), "-O2", "-o", str(program), f"--npu-arch={arch}"]
             subprocess.run(build, check=True, capture_output=True)
             few, many = (
-                statistics.median(spent_by_processes(process([str(program), "add_f32_64x64", str(n)])) for _ in range(3))
+                statistics.median(
+                    spent_by_processes(process([str(program), "add_f32_64x64", str(n)])) for _ in range(3)
+                )
                 for n in (1_000, 101_000)
             )
             bare = np.zeros((64, 64), np.float32)

@@ -16,6 +16,8 @@ extern "C" {
 
 AscsimTrace ascsim_trace;
 AscsimCore ascsim_core;
+// A test of what is behind these brings its own.
+__attribute__((weak)) AscsimTurns ascsim_turns = {~uint64_t{0}, 0, 0, 0, {}};
 
 struct Issued {
     uint32_t definition, count;
@@ -75,6 +77,7 @@ int64_t ascsim_issue(uint32_t definition, uint32_t count, const AscsimOperand* o
 }
 
 void* ascsim_resolve(uint32_t definition, uint32_t variant) { return resolver(definition, variant); }
+__attribute__((weak)) void ascsim_follow(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t) {}
 void ascsim_trace_grow(void) { n_rows = n_accesses = n_masks = 0; }
 
 void ascsim_fault_access(uint32_t definition, uint8_t space, uint64_t value, uint64_t bytes)

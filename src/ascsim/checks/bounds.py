@@ -14,8 +14,8 @@ import numpy as np
 
 from ascsim.checks.context import Context, Found
 from ascsim.checks.naming import Tiles, describe, space_name, tile_bytes
-from ascsim.checks.spans import Intervals, common, extent, touched, within
-from ascsim.checks.sweep import FAR, rounded
+from ascsim.checks.spans import Intervals, calls, common, extent, touched, within
+from ascsim.checks.sweep import FAR, farthest, rounded
 from ascsim.diagnostics import CATALOGUE, Severity, plural
 from ascsim.machine.trace import Mode
 
@@ -216,15 +216,25 @@ def _misaligned(context: Context, tiles: Tiles, number: int) -> Found:
 
 def _beyond_tile(context: Context, tiles: Tiles, number: int) -> Found | None:
     """A note where the bytes beyond the operand's tile belong to a tile that has no part in the operand's own place."""
+    for call in calls(context.trace, number):
+        found = _call_beyond_tile(context, tiles, number, call)
+        if found is not None:
+            return found
+    return None
+
+
+def _call_beyond_tile(context: Context, tiles: Tiles, number: int, call: Intervals) -> Found | None:
+    """The same, of one of the calls that the row stands for."""
     access = context.trace.accesses[number]
-    space, start = int(access["space"]), int(access["start"])
+    space = int(access["space"])
+    start = call[0][0] if access["shape"] and context.trace.shapes["turns"][access["shape"]] else int(access["start"])
     named = tiles.of(number) if access["object"] else None
     own = [named] if named else tiles.containing(space, start)
     if not own:
         return None
     end = max(tile_bytes(tile)[1] for tile in own)
     begin = min(tile_bytes(tile)[0] for tile in own)
-    over = within(touched(context.trace, number), end, FAR)
+    over = within(call, end, FAR)
     for tile in tiles.all:
         low, high = tile_bytes(tile)
         if tile["space"] != space or (low < end and high > begin):
@@ -252,6 +262,14 @@ class _Array(NamedTuple):
     name: str
 
 
+def _farthest(context: Context, number: int, array: _Array) -> int:
+    """How far that of the calls of a row reaches which begins last in an array."""
+    access = context.trace.accesses[number]
+    shape = context.trace.shapes[access["shape"]]
+    start, length, count, step = (int(n) for n in (access["start"], access["length"], shape["n1"], shape["s1"]))
+    return farthest(start, length, count, step, array.start, array.end)
+
+
 class _Arrays:
     """The on-chip arrays of each launch, and the writes that begin in one and end behind it."""
 
@@ -267,12 +285,16 @@ class _Arrays:
         numbers = context.suspects.beyond_array
         _, high = extent(trace.accesses[numbers], trace.shapes)
         start, space = trace.accesses["start"][numbers], trace.accesses["space"][numbers]
+        shape = trace.accesses["shape"][numbers]
+        turning = np.flatnonzero(trace.shapes["turns"][shape])
         launches = self._launches(context, numbers)
         over = np.zeros(len(numbers), bool)
         for launch, arrays in self._of_launch.items():
             for array in arrays:
-                inside = (launches == launch) & (space == array.space) & (start >= array.start) & (start < array.end)
-                over |= inside & (high > rounded(array.end))
+                here = (launches == launch) & (space == array.space)
+                reach = np.where((start >= array.start) & (start < array.end), high, array.start)
+                reach[turning] = [_farthest(context, number, array) for number in numbers[turning].tolist()]
+                over |= here & (reach > rounded(array.end))
         farthest_first = np.argsort(-high[over], kind="stable")  # of one line's writes the worst is told
         return numbers[over][farthest_first]
 
@@ -287,8 +309,13 @@ class _Arrays:
         access = context.trace.accesses[number]
         launch = int(self._launches(context, np.array([number]))[0])
         arrays = [a for a in self._of_launch.get(launch, ()) if a.space == access["space"]]
-        own = next(a for a in arrays if a.start <= access["start"] < a.end)
-        over = within(touched(context.trace, number), rounded(own.end), FAR)
+        if context.trace.shapes["turns"][access["shape"]]:
+            own = next(a for a in arrays if _farthest(context, number, a) > rounded(a.end))
+            end = _farthest(context, number, own)
+            over = within([(end - int(access["length"]), end)], rounded(own.end), FAR)
+        else:
+            own = next(a for a in arrays if a.start <= access["start"] < a.end)
+            over = within(touched(context.trace, number), rounded(own.end), FAR)
         if not over:
             return None
         name = space_name(own.space)

@@ -686,18 +686,27 @@ def find_unbarred(
                 access = accesses[a]
                 if access["space"] != ub or access["unused"] < 2:
                     continue
-                low = max(access["start"] >> 5, 0)
-                high = min(((access["start"] + int(access["length"]) - 1) >> 5) + 1, blocks)
-                if low >= high:
-                    continue
                 is_load, own = access["mode"] == _READ, access["unused"]
                 known = max(done, after_load if is_load else after_store)
                 newest = 0
-                if not is_load:
-                    lowest, highest = min(lowest, low), max(highest, high)
-                    newest = _newest_store(stored, register, others, is_split, low, high, own, position + 1)
-                elif low < highest and high > lowest:
-                    newest = _newest_store(stored, register, others, is_split, low, high, own, 0)
+                shape, at, length = shapes[access["shape"]], access["start"], int(access["length"])
+                bursts, step = int(shape["n1"]), int(shape["s1"])  # those of the turns of a loop
+                if abs(step) <= length:
+                    at += min(step, 0) * (bursts - 1)
+                    length += abs(step) * (bursts - 1)
+                    bursts = 1
+                for _ in range(bursts):
+                    low, high = max(at >> 5, 0), min(((at + length - 1) >> 5) + 1, blocks)
+                    at += step
+                    if low >= high:
+                        continue
+                    if not is_load:
+                        lowest, highest = min(lowest, low), max(highest, high)
+                        newer = _newest_store(stored, register, others, is_split, low, high, own, position + 1)
+                        newest = max(newest, newer)
+                    elif low < highest and high > lowest:
+                        newer = _newest_store(stored, register, others, is_split, low, high, own, 0)
+                        newest = max(newest, newer)
                 if newest > known and _unbarred(
                     rows, first, accesses, shapes, masks, order, chain, hits, a, row, newest, known,
                     RAW if is_load else WAW,

@@ -19,7 +19,7 @@ import numpy as np
 from ascsim.checks import written
 from ascsim.checks.context import Context, Found
 from ascsim.checks.naming import Tiles, bytes_text, element, space_name, tile_bytes
-from ascsim.checks.spans import Intervals, common, extent, merged, touched, without
+from ascsim.checks.spans import Intervals, calls, common, extent, merged, touched, without
 from ascsim.diagnostics import CATALOGUE, Place, Severity, plural
 from ascsim.machine.trace import SITE_PC, Mode
 from ascsim.machine.words import Space
@@ -80,8 +80,8 @@ def _local(context: Context) -> Iterator[Found]:
         access = context.trace.accesses[number]
         missing = _missing(context, number)
         if not _writes_memory(context, row):
-            if missing != touched(context.trace, number):
-                continue
+            unknown = [call for call in calls(context.trace, number) if common(missing, call) == call]
+            missing = merged([part for call in unknown for part in call])
         elif context.root(row) != row:
             missing = _valid_part(tiles, number, missing)
         launch = int(context.visit.launch[context.cores_of(row)])

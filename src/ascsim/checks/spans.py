@@ -63,6 +63,15 @@ def touched(trace: Trace, number: int) -> Intervals:
     return merged([(byte, byte + 1) for byte in kept.tolist()])
 
 
+def calls(trace: Trace, number: int) -> list[Intervals]:
+    """The bytes of an access, those of each call by themselves where its row stands for the turns of a loop."""
+    access = trace.accesses[number]
+    if not trace.shapes["turns"][access["shape"]]:
+        return [touched(trace, number)]
+    length = int(access["length"])
+    return [[(start, start + length)] for start in bursts(access, trace.shapes).tolist()]
+
+
 def common(a: Intervals, b: Intervals) -> Intervals:
     """The bytes in both."""
     shared: Intervals = []

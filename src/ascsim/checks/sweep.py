@@ -46,8 +46,10 @@ def look_over(context: Context) -> Suspects:
     for name, limits in context.profile.spaces.items():
         if name != Space.GM.name:
             ceiling[Space[name]] = limits.capacity - limits.reserved
+    turns = np.where(trace.shapes["turns"], trace.shapes["n1"], 1).astype(np.int64)
     columns = (
-        *reaches(trace.shapes), floor, ceiling, _tile_ends(trace), *_tiles_by_address(Tiles(trace)), *_arrays(trace),
+        *reaches(trace.shapes), turns, np.ascontiguousarray(trace.shapes["s1"]), floor, ceiling, _tile_ends(trace),
+        *_tiles_by_address(Tiles(trace)), *_arrays(trace),
     )  # fmt: skip
     given = [context.as_sequence(column) for column in columns]
     found, counts = np.empty((7, len(trace.accesses)), np.int64), np.zeros(7, np.int64)
@@ -95,6 +97,20 @@ def rounded(end: int) -> int:
 # The loop
 
 
+def farthest(start: int, length: int, turns: int, step: int, begin: int, end: int) -> int:
+    """How far that of a row's calls reaches which begins last in [begin, end); ``begin`` where none does.
+
+    The calls are the turns of a loop: ``length`` bytes each, ``step`` apart.
+    """
+    turn = 0
+    if step > 0:
+        turn = min((end - 1 - start) // step, turns - 1)
+    elif step < 0 and start >= end:
+        turn = (start - end) // -step + 1
+    at = start + turn * step
+    return at + length if 0 <= turn < turns and begin <= at < end else begin
+
+
 def tile_end(tiles: Any, begins: Any, reaches: Any, space: int, start: int, far: int) -> int:
     """Where the tile that holds a byte ends; ``far`` where none does.
 
@@ -114,15 +130,16 @@ def tile_end(tiles: Any, begins: Any, reaches: Any, space: int, start: int, far:
 
 
 def find_suspects(
-    accesses: Any, before: Any, behind: Any, floor: Any, ceiling: Any, ends: Any, tiles: Any, begins: Any, reaches: Any,
-    arrays: Any, array_begins: Any, array_ends: Any, far: int, found: Any, counts: Any, since: int,
-    until: int,
+    accesses: Any, before: Any, behind: Any, turns: Any, steps: Any, floor: Any, ceiling: Any, ends: Any, tiles: Any,
+    begins: Any, reaches: Any, arrays: Any, array_begins: Any, array_ends: Any, far: int, found: Any, counts: Any,
+    since: int, until: int,
 ) -> None:  # fmt: skip
     """Find the accesses that need a closer look, of those from ``since`` to ``until``.
 
     Args:
         accesses: the table: an array of records, or a list of mappings.
         before, behind: how far the bursts of each shape lie before its first one, and behind it.
+        turns, steps: how many calls in turn the bursts of each shape are, and how far these lie apart.
         floor, ceiling: the first byte of each space and one past its last.
         ends: where the tile of each object ends; 0 where its end must be looked up by address.
         tiles, begins, reaches, far: see :func:`tile_end`; ``begins`` is empty where there are no tiles.
@@ -145,15 +162,22 @@ def find_suspects(
             found[3, counts[3]] = a
             counts[3] += 1
         if any_tiles and access["mode"] == _WRITE:
-            end = ends[access["object"]]
-            if end == 0:
-                end = tile_end(tiles, begins, reaches, space, start, far)
-            if high > end:
-                found[2, counts[2]] = a
-                counts[2] += 1
+            reach = high if turns[shape] == 1 else start + access["length"]
+            for turn in range(turns[shape]):
+                end = ends[access["object"]]
+                if end == 0:
+                    end = tile_end(tiles, begins, reaches, space, start + turn * steps[shape], far)
+                if reach + turn * steps[shape] > end:
+                    found[2, counts[2]] = a
+                    counts[2] += 1
+                    break
         if access["mode"] == _WRITE:
             for k in range(arrays[space], arrays[space + 1]):
-                if array_begins[k] <= start < array_ends[k] and high > rounded(array_ends[k]):
+                begin, end = array_begins[k], array_ends[k]
+                reach = high if begin <= start < end else begin
+                if turns[shape] > 1:
+                    reach = farthest(start, access["length"], turns[shape], steps[shape], begin, end)
+                if reach > rounded(end):
                     found[4, counts[4]] = a
                     counts[4] += 1
                     break

@@ -142,12 +142,14 @@ def find_unwritten(
                     size = sizes[space]
                     if size == 0 or (turns == 2 and mode != turn + 1) or (mode == _READ and access["unused"] == 1):
                         continue
-                    if access["shape"] != 0 or access["mask"] != 0:
-                        shape = shapes[access["shape"]]
+                    shape = shapes[access["shape"]]
+                    low, length, step = int(access["start"]), int(access["length"]), int(shape["s1"])
+                    is_run = shape["n1"] > 0 and shape["n2"] == shape["n3"] == 1 and abs(step) <= length
+                    if not is_run or access["mask"] != 0:
                         is_written = _touch(access, shape, masks, table, bases[space], size, core + 1, mode)
                     else:
-                        low = int(access["start"])
-                        high = low + int(access["length"])
+                        further = (int(shape["n1"]) - 1) * step
+                        low, high = low + min(further, 0), low + length + max(further, 0)
                         if whole[space, 0] <= low and high <= whole[space, 1]:
                             continue
                         is_written = _burst(table, bases[space], size, low, high, core + 1, mode)

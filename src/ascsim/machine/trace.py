@@ -79,14 +79,14 @@ ROW = np.dtype(
         ("n_access", "u1"),
         ("pipe2", "u1"),  # the other pipe of a flag; a lock's mode; flag and mode of a signal
         ("parent", "<i4"),  # row of the instruction this is a step of, or -1
-        # event id; mutex; mem_bar mode; launch number; token of a signal, 0 for none; DATA_BARRIER; calls of an expansion
-        # in one row
+        # event id; mutex; mem_bar mode; launch number; token of a signal, 0 for none; DATA_BARRIER; how many calls of an
+        # expansion or turns of a loop (FOLDED) the row stands for
         ("arg", "<u4"),
         ("site", "<u8"),  # 1-based index of a noted site, or a program counter where SITE_PC is set in flags
         ("work", "<u4"),  # repeats or blocks, for timing
         ("flags", "<u2"),
         ("dtype", "u1"),  # code of the element type, 0 for none
-        ("spare", "u1"),
+        ("body", "u1"),  # of the first row of a folded loop: how many rows its body has
     ]
 )
 ACCESS = np.dtype(
@@ -106,8 +106,12 @@ ACCESS = np.dtype(
     ]
 )
 SHAPE = np.dtype(
-    [("n1", "<u4"), ("n2", "<u4"), ("n3", "<u4"), ("spare", "<u4"), ("s1", "<i8"), ("s2", "<i8"), ("s3", "<i8")]
-)
+    [
+        ("n1", "<u4"), ("n2", "<u4"), ("n3", "<u4"),
+        ("turns", "<u4"),  # 1: each burst belongs to a call of its own, in another turn of a loop (FOLDED)
+        ("s1", "<i8"), ("s2", "<i8"), ("s3", "<i8"),
+    ]
+)  # fmt: skip
 STREAM_OF_LOADS = 1 << 31
 """Set in the number of an unaligned register that is one for loads."""
 SITE_PC = 1
@@ -117,6 +121,10 @@ CACHED = 2
 """Row flag: the scalar unit's accesses, of which those to GM go through its data cache."""
 ATOMIC = 4
 """Row flag: the scalar unit's atomic accesses, which go past its data cache."""
+FOLDED = 8
+"""Row flag: turns of a loop in a vector function, one call each; an access has a burst for each, or one where all are in
+one place. In all turns an access meets no other that is a write, unless in the order of the rows: so one may read the rows as
+one would the turns (``frontends/cpp/runtime/turns.cpp``)."""
 CACHE_LINE = 64
 """Bytes of a line of the data cache."""
 
@@ -352,22 +360,35 @@ class Trace:
 
     @cached_property
     def _columns(self) -> tuple[np.ndarray, ...]:
-        """``kind``, ``first_access``, ``marks``, ``turns``: each row is read from memory once, for all of them."""
+        """``kind``, ``first_access``, ``marks``, ``turns``, ``folded``: each row is read from memory once, for all of them."""
         many = max(len(self.accesses), len(self.rows)) > np.iinfo(np.int32).max
         number: Any = np.int64 if many else np.int32
         kind, first = np.empty(len(self.rows), np.uint8), np.zeros(len(self.rows) + 1, number)
-        marks, turns = [np.zeros(0, number)], [np.zeros(0, number)]
+        marks, turns, folded = ([np.zeros(0, number)] for _ in range(3))
         for begin, end in self.stretches("reading the trace"):
             for at in range(begin, end, _CHUNK):
                 chunk = self.rows[at : min(at + _CHUNK, end)]
                 here = slice(at, at + len(chunk))
                 kind[here] = chunk["kind"]
                 marks.append((np.flatnonzero(kind[here] != Kind.INSTRUCTION) + at).astype(number))
+                folded.append((np.flatnonzero(chunk["flags"] & FOLDED) + at).astype(number))
                 np.cumsum(chunk["n_access"], dtype=number, out=first[here.start + 1 : here.stop + 1])
                 first[here.start + 1 : here.stop + 1] += first[at]
                 core = self.rows["core"][max(at - 1, 0) : here.stop]
                 turns.append((np.flatnonzero(core[1:] != core[:-1]) + max(at, 1)).astype(number))
-        return kind, first, np.concatenate(marks), np.concatenate(turns)
+        return kind, first, np.concatenate(marks), np.concatenate(turns), np.concatenate(folded)
+
+    @property
+    def folded(self) -> np.ndarray:
+        """The rows that stand for the turns of a loop."""
+        return self._columns[4]
+
+    @cached_property
+    def calls(self) -> np.ndarray:
+        """How many calls each row stands for (int64): one, or the turns of a loop."""
+        calls = np.ones(len(self.rows), np.int64)
+        calls[self.folded] = self.rows["arg"][self.folded]
+        return calls
 
     def rows_of(self, accesses: np.ndarray | int) -> np.ndarray:
         """The rows that own accesses (int64)."""

@@ -125,7 +125,7 @@ class Reader:
         self._root, self._dtype = roots.tolist(), rows["dtype"].tolist()
         self._site, self._site_flags = rows["site"][roots].tolist(), rows["flags"][roots].tolist()
         self._pipes, self._arg = (rows["pipe"].tolist(), rows["pipe2"].tolist()), rows["arg"].tolist()
-        self._bytes = schedule.work.bytes.tolist()
+        self._bytes, self._calls = schedule.work.bytes.tolist(), schedule.trace.calls.tolist()
 
     def time(self, cycles: int) -> float:
         """Cycles in microseconds."""
@@ -162,8 +162,10 @@ class Reader:
 
     def arguments(self, row: int) -> dict[str, Any]:
         """The ``args`` of a row's event."""
+        turns = [f"{self._calls[row]} turns of a loop"] if self._calls[row] > 1 else []
         return {
-            "pc_addr": self.address(row), "code": self.code(row), "detail": self.detail(row),
+            "pc_addr": self.address(row), "code": self.code(row),
+            "detail": ", ".join([*filter(None, [self.detail(row)]), *turns]),
             "process_bytes": self._bytes[row],
         }  # fmt: skip
 
@@ -179,16 +181,16 @@ def _write_tables(directory: Path, schedule: Schedule, sites: Sites, suffix: str
         rows = np.flatnonzero(schedule.is_work & np.isin(schedule.core, members))
         by_instruction: dict[tuple[str, str, str], list[Any]] = {}
         by_line: dict[str, list[int]] = {}
-        columns = (rows, schedule.end[rows] - schedule.start[rows], schedule.track[rows])
-        for row, cycles, track in zip(*(column.tolist() for column in columns), strict=True):
+        columns = (rows, schedule.length[rows], schedule.track[rows], schedule.trace.calls[rows])
+        for row, cycles, track, calls in zip(*(column.tolist() for column in columns), strict=True):
             lane = LANES[TRACKS[track]][0]
             key = (read.name(row), read.address(row), lane)
             counted = by_instruction.setdefault(key, [0, 0, read.detail(row)])
-            counted[0] += 1
+            counted[0] += calls
             counted[1] += cycles
             if read.code(row):
                 line = by_line.setdefault(read.code(row), [0, 0])
-                line[0] += 1
+                line[0] += calls
                 line[1] += cycles
         instructions = directory / f"{name}_instr_exe{suffix}.csv"
         with instructions.open("w", encoding="utf-8", newline="") as file:

@@ -145,6 +145,7 @@ def instructions(trace: Trace) -> int:
     others = (Kind.LAUNCH_BEGIN, Kind.LAUNCH_END, Kind.VF_BEGIN, Kind.VF_END)
     marks = trace.rows[trace.marks]
     written = int(np.count_nonzero(trace.rows["parent"] < 0))
+    written += int(np.sum(trace.rows["arg"][trace.folded].astype(np.int64) - 1))
     return written - int(np.count_nonzero(np.isin(marks["kind"], others) & (marks["parent"] < 0)))
 
 

@@ -47,14 +47,17 @@ class Rules(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows in visiting order: ``kind`` (OTHER: passed over), ``pipe``, ``lane``, cycles ``busy`` and ``latency``, and
-    for a wait the position of its set, or -1. ``since`` is when the signal of a wait for other cores is complete."""
+    """The rows in visiting order: ``kind`` (OTHER: passed over), ``pipe``, ``lane``, cycles ``busy`` and ``latency`` of one
+    call, how many ``calls``, of the first row of a folded loop how many rows its ``body`` has, and for a wait the position of
+    its set, or -1. ``since`` is when the signal of a wait for other cores is complete."""
 
     kind: Any
     pipe: Any
     lane: Any
     busy: Any
     latency: Any
+    calls: Any
+    body: Any
     partner: Any
     since: Any
 
@@ -63,6 +66,8 @@ class Times(NamedTuple):
     """What the loop finds out, by position: when a row is issued, starts, and is complete (-1: never); ``by`` and
     ``issue_by`` the nodes that its start and its issue waited for (-1: none); ``idle`` how long its pipe was idle before
     it, after earlier work; ``held`` the position of the wait or barrier that kept it so, or -1: it was not issued yet.
+    ``alone`` is, of an instruction of a vector function, in how many cycles its lane works on none before it. Of the turns of a
+    loop, the first one's start and the last one's end count.
     """
 
     issue: Any
@@ -72,6 +77,7 @@ class Times(NamedTuple):
     issue_by: Any
     idle: Any
     held: Any
+    alone: Any
 
 
 class State(NamedTuple):
@@ -103,7 +109,7 @@ class State(NamedTuple):
 def new_times(n: int) -> Times:
     """Nothing known of ``n`` positions."""
     times = Times._make([np.full(n, -1, np.int64) for _ in Times._fields])
-    times.idle[:] = 0
+    times.idle[:] = times.alone[:] = 0
     return times
 
 
@@ -155,9 +161,12 @@ def _in_lane(rules: Any, rows: Any, times: Any, state: Any, position: int, at: i
     state.port[lane, port] = at + rows.busy[position]
     state.lane_start[lane] = at
     state.newest[lane], state.newest_by[lane] = end, position
+    times.alone[position] += max(end - max(at, state.last[lane]), 0)
     if end >= state.last[lane]:
         state.last[lane], state.last_by[lane] = end, position
-    times.start[position], times.end[position], times.by[position] = at, end, node
+    if times.start[position] < 0:
+        times.start[position], times.by[position] = at, node
+    times.end[position] = max(times.end[position], end)
 
 
 def place(
@@ -178,10 +187,10 @@ def place(
             state.slot_by[:] = newest_by
         here = slot[core]
         _begin(state, state.slot[here], state.slot_by[here])
-        function, floor, floor_by, told = -1, 0, -1, 0
+        function, floor, floor_by, told, behind_loop = -1, 0, -1, 0, 0
         for position in range(starts[core], starts[core + 1]):
             kind, pipe = rows.kind[position], rows.pipe[position]
-            if kind == OTHER:
+            if kind == OTHER or position < behind_loop:
                 continue
             if function >= 0 and (kind == MEM_BAR or (kind == INSTRUCTION and rows.lane[position] >= 0)):
                 if kind == MEM_BAR:
@@ -190,12 +199,17 @@ def place(
                             floor, floor_by = state.last[lane], state.last_by[lane]
                     times.start[position], times.end[position], times.by[position] = floor, floor, floor_by
                     continue
-                given_out = times.start[function] + vector_start + told // dispatch
-                told += 1
-                if given_out >= floor:
-                    _in_lane(rules, rows, times, state, position, given_out, function)
-                else:
-                    _in_lane(rules, rows, times, state, position, floor, floor_by)
+                behind_loop = position + max(rows.body[position], 1)
+                for turn in range(rows.calls[position]):
+                    for inner in range(position, behind_loop):
+                        if turn >= rows.calls[inner]:  # the last turn ended before it
+                            break
+                        given_out = times.start[function] + vector_start + told // dispatch
+                        told += 1
+                        if given_out >= floor:
+                            _in_lane(rules, rows, times, state, inner, given_out, function)
+                        else:
+                            _in_lane(rules, rows, times, state, inner, floor, floor_by)
                 continue
             if function >= 0 and kind == VF_END:
                 end, by = times.start[function] + vector_start, function

@@ -84,6 +84,8 @@ class Schedule:
     """The row whose issue, or whose work, the issue of this one waited for, -1 for none."""
     given_by_issue: np.ndarray
     """Whether it was that row's issue."""
+    alone: np.ndarray
+    """Of an instruction of a vector function, in how many cycles its lane works on none before it."""
     cores: list[CoreRun]
     path: Path
     infinite: frozenset[int] = frozenset()
@@ -100,6 +102,13 @@ class Schedule:
         while (inner := parent[roots] >= 0).any():
             roots = np.where(inner, parent[roots], roots)
         return roots
+
+    @cached_property
+    def length(self) -> np.ndarray:
+        """Cycles from start to end; those of the turns of a loop, which overlap, added up."""
+        calls = self.trace.calls
+        each = self.cycles.busy // calls + self.cycles.latency
+        return np.where(calls > 1, calls * each, self.end - self.start)
 
     @cached_property
     def is_work(self) -> np.ndarray:
@@ -141,7 +150,8 @@ def schedule(
     share = _sharing(work, order, visit, placed, table)
     instant = frozenset(int(pipe) for pipe in infinite)
     cycles = cycles_of(trace, work, table, lane, _serial(trace, order), share, instant)
-    busy = cycles.busy.copy()
+    calls = trace.calls
+    busy = cycles.busy // calls
     busy[np.isin(kind, (*GIVES, *TAKES))] = table.flag
     barrier = kind == Kind.BARRIER
     busy[barrier] = table.barrier * np.maximum(trace.rows["arg"][barrier].astype(np.int64), 1)
@@ -152,7 +162,7 @@ def schedule(
     seen[kind == Kind.LOCK] = pipes.WAIT_FLAG
     seen[(kind == Kind.LOCK) & (trace.rows["pipe2"] == 1)] = pipes.OTHER  # it holds nothing back
     partner = _partners(trace, order, visit)
-    columns = (seen, trace.rows["pipe"], lane, busy, cycles.latency)
+    columns = (seen, trace.rows["pipe"], lane, busy, cycles.latency, calls, trace.rows["body"])
     since = np.zeros(n, np.int64)
     rows = pipes.Rows._make([*(np.ascontiguousarray(column[order], np.int64) for column in columns), partner, since])
     ordered = np.array([_name(pipe) in profile.ordered_pipes for pipe in range(N_PIPES)], np.int64)
@@ -160,7 +170,7 @@ def schedule(
     chip = np.array([table.issue, table.queue, table.vector_start, table.dispatch], np.int64)
     slots = 1 + max((core.slot for core in placed), default=0)
     slot = np.array([core.slot for core in placed], np.int64)
-    is_long = n > PLAIN_ROWS if compile is None else compile
+    is_long = int(calls.sum()) > PLAIN_ROWS if compile is None else compile
     place: Any = pipes.place
     walk: Any = pipes.walk_back
     if is_long:
@@ -208,7 +218,8 @@ def schedule(
         trace, profile, table, work, cycles, visit, by_row(times.issue), start, end, by_row(times.idle, 0),
         by_row(rows_at(times.held)), np.where(lane >= 0, len(Pipe) + lane, trace.rows["pipe"]), core, is_span,
         by_row(rows_at(_both_ways(partner))), by_row(rows_at(_positions(times.by, n))),
-        by_row(rows_at(_positions(times.issue_by, n))), by_row(times.issue_by >= n) == 1, _timed(placed, times, visit),
+        by_row(rows_at(_positions(times.issue_by, n))), by_row(times.issue_by >= n) == 1, by_row(times.alone, 0),
+        _timed(placed, times, visit),
         Path(rows_at(_positions(nodes, n)), nodes >= n, begins, ends), instant,
     )  # fmt: skip
 

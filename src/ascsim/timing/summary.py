@@ -213,7 +213,9 @@ class _Reader:
             if len(rows):
                 cycles = _at_work(schedule, rows)
                 mine = ~path.is_issue & (schedule.track[path.rows] == number)
-                yield Track(name, len(rows), cycles, cycles / whole, int(self._held[mine].sum()))
+                yield Track(
+                    name, int(self.trace.calls[rows].sum()), cycles, cycles / whole, int(self._held[mine].sum())
+                )
         issued = int(np.count_nonzero(schedule.issue >= 0))
         if issued:
             cycles = issued * schedule.costs.issue
@@ -313,11 +315,11 @@ class _Reader:
         computes = is_work & np.isin(schedule.track, (Pipe.V, Pipe.M, len(Pipe) + LANES.index("execute")))
         computes &= self.trace.kind == Kind.INSTRUCTION
         register = computes & (schedule.track >= len(Pipe))
-        codes = np.bincount(self.trace.rows["dtype"][computes], minlength=256)
+        codes = np.bincount(self.trace.rows["dtype"][computes], self.trace.calls[computes], 256)
         codes[0] = 0
         size = BY_CODE[int(codes.argmax())].size if codes.any() else 4
         operations = int(work.elements[computes & ~register].sum())
-        operations += int(np.count_nonzero(register)) * (schedule.profile.vector_bytes // size)
+        operations += int(self.trace.calls[register].sum()) * (schedule.profile.vector_bytes // size)
         moved = int(work.gm[is_work].sum())
         peak = cores * float(costs.vector_bytes) / size
         copies = np.flatnonzero(is_work & (work.gm > 0))
@@ -351,6 +353,8 @@ class _Reader:
 
 def _at_work(schedule: Schedule, rows: np.ndarray) -> int:
     """Cycles in which rows of one track are at work, those of overlapping instructions counted once."""
+    if schedule.track[rows[0]] >= len(Pipe):
+        return int(schedule.alone[rows].sum())
     order = rows[np.lexsort((schedule.start[rows], schedule.core[rows]))]
     core, start, end = schedule.core[order], schedule.start[order], schedule.end[order]
     reach = _reach(core, end)

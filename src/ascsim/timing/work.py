@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from ascsim.machine.dtypes import BY_CODE
-from ascsim.machine.trace import Kind, Mode, Trace
+from ascsim.machine.trace import FOLDED, Kind, Mode, Trace
 from ascsim.machine.words import Pipe, Space
 from ascsim.profiles.costs import LANES, Costs, Entry
 
@@ -24,7 +24,7 @@ _BLOCK = 32
 
 @dataclass(frozen=True)
 class Work:
-    """For each row of a trace (int64 unless said otherwise).
+    """For each row of a trace (int64 unless said otherwise); of a row that stands for turns of a loop, what one comes to.
 
     ``bytes``, ``bursts``, ``repeats`` (of 256 bytes) and ``elements`` are those of the longest operand, ``results`` the
     elements of the longest one that is written; ``gm`` are the bytes of global memory that it reads or writes.
@@ -42,7 +42,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Cycles:
-    """For each row (int64): ``busy`` cycles for which it holds its pipe, and ``latency`` more until it is complete.
+    """For each row (int64): ``busy`` cycles for which it holds its pipe, and ``latency`` more until it is complete. A row that
+    stands for turns of a loop is busy in each of them, and has the latency of one.
 
     ``guessed`` of the two together are guesses. ``entry`` is the number of its entry in the cost table, -1 for none.
     """
@@ -57,13 +58,14 @@ def work_of(trace: Trace) -> Work:
     """Count the work of every row, from the bytes it touches."""
     accesses, shapes = trace.accesses, trace.shapes
     owner = np.repeat(np.arange(len(trace.rows)), np.diff(trace.first_access))
-    counts = (shapes["n1"].astype(np.int64) * shapes["n2"] * shapes["n3"])[accesses["shape"]]
+    shape = np.where((trace.rows["flags"] & FOLDED)[owner], 0, accesses["shape"])
+    counts = (shapes["n1"].astype(np.int64) * shapes["n2"] * shapes["n3"])[shape]
     length = accesses["length"].astype(np.int64)
     space, writes = accesses["space"].astype(np.int64), accesses["mode"] == Mode.WRITE
     memory = space != Space.STATE
     total = np.where(memory, counts * length, 0)
-    inner = np.maximum(shapes["n1"].astype(np.int64), 1)[accesses["shape"]]
-    stride = np.abs(shapes["s1"])[accesses["shape"]]
+    inner = np.maximum(shapes["n1"].astype(np.int64), 1)[shape]
+    stride = np.abs(shapes["s1"])[shape]
     runs = inner * -(-length // _PIECE)
     runs[(length == _BLOCK) & (inner <= _PIECE // _BLOCK)] = 1
     close = (inner > 1) & (stride < _BLOCK)  # every so many elements of what lies together
@@ -150,6 +152,7 @@ def cycles_of(
         whole = _whole(each + (calls[at] - 1) * fixed)
         busy[at] = np.maximum(whole, 1)
         latency[at] = np.maximum(_whole(each + calls[at] * fixed) - busy[at], 0)
+        busy[at] *= trace.calls[at]
         entry_of[at] = costs.entries.index(entry)
         guessed[at] = busy[at] * ("each" in entry.guessed) + latency[at] * ("fixed" in entry.guessed)
     return Cycles(busy, latency, guessed, entry_of)

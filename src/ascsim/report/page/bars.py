@@ -75,6 +75,7 @@ class Bars:
             "onPath": packed(self.on_path[rows], "i4"),
             "bytes": packed(schedule.work.bytes[rows], "i4"),
             "arg": packed(schedule.trace.rows["arg"][rows].astype(np.int64), "i4"),
+            "turns": packed(schedule.trace.calls[rows], "i4"),
             "mutex": packed(np.isin(schedule.trace.kind[rows], (Kind.LOCK, Kind.UNLOCK)), "u1"),
         }
         runs = [

@@ -176,7 +176,8 @@ class Page {
     const track = data.tracks[line.track], flag = `${table.mutex[bar] ? "mutex " : "EVENT_ID"}${table.arg[bar]}`;
     const root = table.root[bar];
     const step = root >= 0 && root !== bar ? `, a step of ${table.words[root]}` : "";
-    const parts = [make("p", {}, make("b", {}, number + table.words[bar]), ` on ${track}${core}${step}`)];
+    const turns = table.turns[bar] > 1 ? `, in ${grouped(table.turns[bar])} turns of a loop` : "";
+    const parts = [make("p", {}, make("b", {}, number + table.words[bar]), ` on ${track}${core}${step}${turns}`)];
     const span = length ? `cycles ${grouped(start)} to ${grouped(start + length)} (${grouped(length)})` : `cycle ${grouped(start)}`;
     const path = table.onPath[bar] > 0 && kind < SET ? `, ${grouped(Math.min(table.onPath[bar], length))} of them on the critical path` : "";
     parts.push(make("p", {}, kind === SET ? `${flag}, takes effect at cycle ${grouped(start + length)}` : `${span}${path}`));

@@ -51,9 +51,9 @@ class Lines:
         if schedule is not None and bars is not None:
             known = (bars.kind >= 0) & (bars.place >= 0)
             written = known & (schedule.trace.rows["parent"] < 0)
-            calls = np.bincount(bars.place[written], minlength=len(calls))
+            calls = np.bincount(bars.place[written], schedule.trace.calls[written], len(calls)).astype(np.int64)
             rows = np.flatnonzero(known & schedule.is_work)
-            places, length = bars.place[rows], schedule.end[rows] - schedule.start[rows]
+            places, length = bars.place[rows], schedule.length[rows]
             cycles = np.bincount(places, length, len(calls)).astype(np.int64)
             on_path = np.bincount(places, bars.on_path[rows], len(calls)).astype(np.int64)
         figures = zip(self._numbers, calls.tolist(), cycles.tolist(), on_path.tolist(), strict=True)
@@ -75,9 +75,9 @@ class Lines:
         keys = np.stack([bars.name[rows], bars.place[rows], schedule.track[rows]])
         found, first, member = np.unique(keys, axis=1, return_index=True, return_inverse=True)
         member = member.ravel()
-        length = schedule.end[rows] - schedule.start[rows]
+        length, times = schedule.length[rows], schedule.trace.calls[rows]
         size = found.shape[1]
-        calls = np.bincount(member, minlength=size)
+        calls = np.bincount(member, times, size).astype(np.int64)
         sums = [
             np.bincount(member, v, size).astype(np.int64) for v in (length, bars.on_path[rows], schedule.idle[rows])
         ]
@@ -86,7 +86,7 @@ class Lines:
         )  # that of steps counts for what they are of
         moved = np.bincount(member, gm[rows], size).astype(np.int64)
         most = np.zeros(size, np.int64)
-        np.maximum.at(most, member, length)
+        np.maximum.at(most, member, length // times)
         entries = [
             {
                 "name": bars.names[name], "line": line, "track": TRACKS[track], "bar": int(bars.number[rows[first[n]]]),

@@ -428,6 +428,7 @@ void ascsim_refuse(uint32_t definition, const char* code, const char* problem, u
 
 void ascsim_trace_grow(void)
 {
+    ascsim_turns.rows = ~uint64_t{0};  // its records may go
     for (int number = 0; number < TABLES; ++number) {
         place(number);  // a process that was forked off may have emptied the window
         if (*tables[number].capacity - tail->counted[number] < ASCSIM_TRACE_ROOM) {

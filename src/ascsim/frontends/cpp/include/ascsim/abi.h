@@ -56,6 +56,27 @@ typedef struct AscsimTrace {
 extern AscsimTrace ascsim_trace;
 void ascsim_trace_grow(void);
 
+// The turns of a loop in a vector function. Rows that come again in the same order, each access at a constant distance, are
+// not appended again: the first ones stand for all turns (FOLDED of machine/trace.py). Which rows those are, and what the
+// next turn of each must look like, is found by ascsim_follow (runtime/turns.cpp), which is told of every row of a register
+// instruction that was appended. `rows` is the number of rows there are as long as turns are folded, else no number of rows.
+#define ASCSIM_MOST_FOLDED 64
+typedef struct AscsimFolded {
+    // of the row: its site, its first word with the element type in place of the highest byte
+    uint64_t site, what;
+    // of its access, if it has one: the first word, the last two without the shape; where it starts next
+    uint64_t access, tail, start;
+    int64_t stride;
+    uint32_t *calls, *bursts;
+} AscsimFolded;
+typedef struct AscsimTurns {
+    uint64_t rows, left;
+    uint32_t period, at;
+    AscsimFolded folded[ASCSIM_MOST_FOLDED];
+} AscsimTurns;
+extern AscsimTurns ascsim_turns;
+void ascsim_follow(uint64_t site, uint64_t what, uint64_t access, uint64_t start, uint64_t tail);
+
 // The core that is running; `side` is 0 host, 1 AIV, 2 AIC. `subblock` counts the AIV cores of one AIC core (mixed kernels);
 // `dynamic_ub` is the launch's second argument, bytes. Buffers are `capacity` bytes and a guard of ASCSIM_GUARD.
 // With `issues_all` set, an instruction that is nothing but its row is issued each time. `kept` are the words that instructions share, by the numbers of Kept (machine/words.py).

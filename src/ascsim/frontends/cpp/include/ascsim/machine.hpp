@@ -182,16 +182,22 @@ ASCSIM_INLINE void append_row(uint8_t kind, unsigned mnemonic, uint8_t accesses,
     append_record(ascsim_trace.rows, count, ascsim_core.core | what, no_parent, site, work | flags << 32 | dtype << 48);
 }
 
-// ACCESS of machine/trace.py: one burst.
-ASCSIM_INLINE void append_access_of(unsigned space, uint8_t mode, uint8_t operand, uint8_t align, uint32_t mask,
-                                    uint64_t start, uint32_t length, uint32_t stream)
+// ACCESS of machine/trace.py: one burst. `tail` is its length, and above it its register.
+ASCSIM_INLINE void append_access_words(uint64_t what, uint64_t start, uint64_t tail)
 {
+    constexpr uint64_t low = 0xffffffff;
     uint64_t& count = *ascsim_trace.n_accesses;
     if (__builtin_expect(count >= ascsim_trace.access_capacity, 0)) {
         ascsim_trace_grow();
     }
+    append_record(ascsim_trace.accesses, count, what, start, tail & low, tail & ~low);
+}
+
+ASCSIM_INLINE void append_access_of(unsigned space, uint8_t mode, uint8_t operand, uint8_t align, uint32_t mask,
+                                    uint64_t start, uint32_t length, uint32_t stream)
+{
     const uint64_t what = space | uint64_t{mode} << 8 | uint64_t{operand} << 16 | uint64_t{align} << 24 | uint64_t{mask} << 32;
-    append_record(ascsim_trace.accesses, count, what, start, uint64_t{length}, uint64_t{stream} << 32);
+    append_access_words(what, start, length | uint64_t{stream} << 32);
 }
 
 ASCSIM_INLINE void append_access(uint8_t mode, uint8_t operand, uint8_t align, uint32_t mask, int64_t start, uint32_t length,
@@ -199,6 +205,46 @@ ASCSIM_INLINE void append_access(uint8_t mode, uint8_t operand, uint8_t align, u
 {
     constexpr unsigned ub = static_cast<unsigned>(Space::UB);
     append_access_of(ub, mode, operand, align, mask, static_cast<uint64_t>(start), length, vector);
+}
+
+// The row of a register instruction with one access, or none (`access` is 0): another turn of a row that stands for those of
+// a loop, or a row of its own.
+template <class Instruction, bool HasAccess>
+ASCSIM_INLINE void record(uint64_t site, uint64_t access, uint64_t start, uint64_t tail)
+{
+    const uint64_t what = ascsim_core.core | uint64_t{PIPE_V} << 16 | uint64_t{kind::instruction} << 24 |
+                          uint64_t{Instruction::number} << 32 | uint64_t{HasAccess} << 48 | uint64_t{Instruction::dtype} << 56;
+    if (*ascsim_trace.n_rows == ascsim_turns.rows) {
+        AscsimFolded& row = ascsim_turns.folded[ascsim_turns.at];
+        if (row.site == site && row.what == what &&
+            (!HasAccess || (row.access == access && row.tail == tail && row.start == start))) {
+            ++*row.calls;
+            if constexpr (HasAccess) {
+                ++*row.bursts;
+                row.start += static_cast<uint64_t>(row.stride);
+            }
+            if (++ascsim_turns.at == ascsim_turns.period) {
+                ascsim_turns.at = 0;
+                if (--ascsim_turns.left == 0) {
+                    ascsim_turns.rows = ~uint64_t{0};
+                }
+            }
+            return;
+        }
+    }
+    if constexpr (HasAccess) {
+        append_access_words(access, start, tail);
+    }
+    append_row(kind::instruction, Instruction::number, HasAccess, site, Instruction::dtype);
+    ascsim_follow(site, what, access, start, tail);
+}
+
+template <class Instruction, class Where>
+ASCSIM_INLINE void record_access(uint64_t site, uint8_t mode, uint64_t start, uint32_t length, uint32_t vector)
+{
+    constexpr unsigned ub = static_cast<unsigned>(Space::UB);
+    const uint64_t access = ub | uint64_t{mode} << 8 | uint64_t{Where::operand} << 16 | uint64_t{Where::align} << 24;
+    record<Instruction, true>(site, access, start, length | uint64_t{vector} << 32);
 }
 
 // What an instruction that is nothing but its row was last called with, and that row.
@@ -424,7 +470,7 @@ ASCSIM_INLINE void run_compute(std::integer_sequence<unsigned, Index...>, const 
 template <class Instruction, class... Given>
 ASCSIM_QUIET void compute(uint64_t site, Given... given)
 {
-    append_row(kind::instruction, Instruction::number, 0, site, Instruction::dtype);
+    record<Instruction, false>(site, 0, 0, 0);
     run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given)>(), given...);
 }
 
@@ -455,9 +501,7 @@ template <class Instruction, class Where, class... Given>
 ASCSIM_QUIET void load(uint64_t site, Given... given)
 {
     const uint64_t offset = offset_in_ub<Instruction, Where>({(address_among(given) | ...)});
-    append_access(mode_read, Where::operand, Where::align, 0, static_cast<int64_t>(offset), Where::bytes,
-                  vector_among(given...));
-    append_row(kind::instruction, Instruction::number, 1, site, Instruction::dtype);
+    record_access<Instruction, Where>(site, mode_read, offset, Where::bytes, vector_among(given...));
     run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given)>(), loaded_from(given, in_ub(offset))...);
 }
 
@@ -529,11 +573,15 @@ ASCSIM_QUIET void store_some(uint64_t site, uint64_t offset, const unsigned char
                              uint32_t vector)
 {
     const Written written = written_bytes(flags, Where::bytes);
-    if (written.length) {
-        const uint32_t mask = written.is_prefix ? 0 : append_mask(written.bits);
+    if (written.length == 0) {
+        record<Instruction, false>(site, 0, 0, 0);
+    } else if (written.is_prefix) {
+        record_access<Instruction, Where>(site, mode_write, offset, written.length, vector);
+    } else {
+        const uint32_t mask = append_mask(written.bits);
         append_access(mode_write, Where::operand, Where::align, mask, static_cast<int64_t>(offset), written.length, vector);
+        append_row(kind::instruction, Instruction::number, 1, site, Instruction::dtype);
     }
-    append_row(kind::instruction, Instruction::number, written.length != 0, site, Instruction::dtype);
     unsigned char* memory = in_ub(offset);
     unsigned i = 0;
     for (; i + 8 <= written.length; i += 8) {
@@ -563,9 +611,7 @@ ASCSIM_QUIET void store(uint64_t site, Address address, Given... given)
         store_some<Instruction, Where>(site, offset, data, flags, vector_among(given...));
         return;
     }
-    append_access(mode_write, Where::operand, Where::align, 0, static_cast<int64_t>(offset), Where::bytes,
-                  vector_among(given...));
-    append_row(kind::instruction, Instruction::number, 1, site, Instruction::dtype);
+    record_access<Instruction, Where>(site, mode_write, offset, Where::bytes, vector_among(given...));
     std::memcpy(in_ub(offset), data, Where::bytes);
 }
 
