@@ -317,6 +317,10 @@ class Definition:
 
     # What the machine asks (see machine.core.Instruction)
 
+    def decided_by(self, core: Core, args: Sequence[Any]) -> Region | None:
+        """The data that decides what a call comes to; None where not only data does, or not known data."""
+        return None
+
     def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
         """Groups of smaller instructions, or None."""
         return None
@@ -467,6 +471,8 @@ class TileInstruction(Definition):
     is_static = True
     values: str = "native"
     """How ``semantics`` sees elements: ``native``, ``bits`` or ``widen``."""
+    observes_data = True
+    """Whether what :meth:`observe` tells depends on more than the operands (and what the call is decided by)."""
     wait_events = True
     """Whether the C++ form takes events to wait for."""
     over: str | None = None
@@ -501,6 +507,15 @@ class TileInstruction(Definition):
         if self.expand is None or not core.profile.is_chip:
             return None
         return self.expand(self.call(args), core.profile)
+
+    def observer(
+        self, core: Core, args: Sequence[Any], touches: list[Touch]
+    ) -> Callable[[], Sequence[Finding]] | None:
+        """See :class:`Definition`."""
+        if self.observes_data:
+            return super().observer(core, args, touches)
+        found = self.observe(core, args, touches)
+        return (lambda: found) if found else None
 
     def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
         """See :meth:`regions`. What begins at a tile's address has to be aligned; parts of a tile may lie anywhere."""
@@ -945,6 +960,10 @@ class BoundRegisterInstruction:
 
     def expansion(self, core: Core, args: Sequence[Any]) -> None:
         """Register instructions have none."""
+        return
+
+    def decided_by(self, core: Core, args: Sequence[Any]) -> None:
+        """Nothing: a register is another object in each call."""
         return
 
     def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:

@@ -80,6 +80,10 @@ class Instruction(Protocol):
     def check(self, profile: Profile, args: Sequence[Any]) -> Sequence[Finding]:
         """Findings of this call. Raises Refused."""
 
+    def decided_by(self, core: Core, args: Sequence[Any]) -> Region | None:
+        """Of an instruction that is not static: the bytes that decide, with the operands, all that its call comes to, and
+        its warnings; None where something else does."""
+
     def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
         """The smaller instructions this one is made of on the core's profile, or None."""
 
@@ -134,6 +138,8 @@ class Plan:
     accesses: bytes
     groups: list[_PlannedGroup] | None = None
     dtype: int = 0
+    is_decided: bool = False
+    """All calls with the same operands come to this, as long as the data stays that it depends on."""
     prepared: Callable[[], Any] | None = None
     """What carries it out on the core ``prepared_for``, where it has been asked for before."""
     prepared_for: Core | None = None
@@ -319,7 +325,8 @@ class Machine:
         self._tiles: dict[int, tuple[Tile, int]] = {}
         self.blocks = 1
         self._mnemonics: set[int] = set()
-        self._plans: dict[tuple, Plan] = {}
+        self._plans: dict[tuple, tuple[Plan, bytes]] = {}
+        """By instruction and operands: the newest plan, and the data that it depends on, if it is not static."""
         self.run_cores([CoreId(0, 0, "aiv")], lambda core: True)
         self.site_flags = 0
         self.resolve_site: Any = None
@@ -352,7 +359,7 @@ class Machine:
 
     def release(self) -> None:
         """Let go of what plans hold of cores: then a core's memories go as soon as nobody else holds it."""
-        for plan in self._plans.values():
+        for plan, _ in self._plans.values():
             plan.release()
             for planned in plan.groups or ():
                 for _, inner, _ in planned.at_once or ():
@@ -445,18 +452,30 @@ class Machine:
         Raises:
             Refused: the chip's tool chain would not accept it.
         """
-        key = (instruction, *args) if instruction.is_static else None
-        plan = self._plans.get(key) if key else None
-        if plan is None:
-            findings = instruction.check(self.profile, args)
-            expansion = instruction.expansion(core, args)
-            steps = None if expansion is None else list(expansion)
-            plan = self._plan(core, instruction, args, findings, steps)
-            if key:
-                if len(self._plans) >= PLANS:
-                    self._plans.clear()
-                self._plans[key] = plan
+        is_static, data = instruction.is_static, b""
+        if not is_static:
+            region = instruction.decided_by(core, args)
+            if region is None:
+                return self._new_plan(core, instruction, args)
+            try:
+                data = core.view(region).tobytes()
+            except ValueError:  # outside the memory, which the call will tell
+                return self._new_plan(core, instruction, args)
+        key = (instruction, *args)
+        known = self._plans.get(key)
+        if known is not None and (is_static or known[1] == data):
+            return known[0]
+        plan = self._new_plan(core, instruction, args)
+        plan.is_decided = True
+        if len(self._plans) >= PLANS:
+            self._plans.clear()
+        self._plans[key] = plan, data
         return plan
+
+    def _new_plan(self, core: Core, instruction: Instruction, args: Sequence[Any]) -> Plan:
+        findings = instruction.check(self.profile, args)
+        expansion = instruction.expansion(core, args)
+        return self._plan(core, instruction, args, findings, None if expansion is None else list(expansion))
 
     def carry_out(self, core: Core, plan: Plan, args: Sequence[Any], site: int) -> Any:
         """Run the call of a plan on a core: trace and semantics. Returns what the instruction yields.
@@ -513,8 +532,8 @@ class Machine:
         self._observe(core, plan, args, site, row)
         assert plan.groups is not None
         for group in plan.groups:
-            self._run_group(core, group, site, row)
-        if plan.instruction.is_static and core.held is None and self.auto_sync is None:
+            self._run_group(core, group, site, row, plan.is_decided and not plan.instruction.is_static)
+        if plan.is_decided and core.held is None and self.auto_sync is None:
             plan.again = self._again(core, plan, site)
 
     def _again(self, core: Core, plan: Plan, site: int) -> _Again | None:
@@ -581,11 +600,14 @@ class Machine:
         finally:
             core.state = now
 
-    def _run_group(self, core: Core, planned: _PlannedGroup, site: int, parent: int) -> None:
+    def _run_group(
+        self, core: Core, planned: _PlannedGroup, site: int, parent: int, follows_data: bool = False
+    ) -> None:  # fmt: skip
+        """``follows_data``: what decided the expansion decides its steps, too, static or not."""
         group = planned.group
         at_once = planned.at_once
         if at_once is None:
-            is_static = all(step.instruction.is_static for step in group.steps)
+            is_static = follows_data or all(step.instruction.is_static for step in group.steps)
             at_once = self._plan_rows(core, planned) if is_static or group.rows > 1 else []
             if is_static:
                 planned.at_once = at_once
