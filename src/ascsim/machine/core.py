@@ -16,6 +16,7 @@ import numpy as np
 
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Severity, Site
 from ascsim.machine import groups
+from ascsim.machine.ahead import Ahead, Alone, Front, unfit
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.baton import Baton, Halted
 from ascsim.machine.dtypes import DType
@@ -25,7 +26,7 @@ from ascsim.machine.late import Held
 from ascsim.machine.late import chosen as chosen_late
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
 from ascsim.machine.signals import CoreId, SignalMode, Signals
-from ascsim.machine.trace import ACCESS, ROW, Kind, Sink, pack_access, pack_row, pack_shape
+from ascsim.machine.trace import ACCESS, NEVER, ROW, Kind, Sink, pack_access, pack_row, pack_shape
 from ascsim.machine.words import Kept, Space
 from ascsim.profiles import Profile
 
@@ -40,8 +41,6 @@ GUARD = 65536
 """Bytes beyond a local memory's capacity that an overrun may touch without ending the run."""
 MOST_ALONE = 1000
 """So often a core may look at memory again while no other core is left that could write it."""
-NEVER = (1 << 31) - 1
-"""A row after all others."""
 
 CATALOGUE.add(
     "M001", Severity.ERROR, "Access far outside a memory",
@@ -286,6 +285,8 @@ class Core:
         """
         if self.held is not None:
             self.held.release(NEVER)
+        if self.machine.auto_sync is not None:
+            self.machine.auto_sync.forget(self.index)
 
     def memory(self, space: int) -> Memory:
         """The memory of that space, made on first use."""
@@ -324,7 +325,11 @@ class Machine:
         self._objects: dict[Any, int] = {}
         self._tiles: dict[int, tuple[Tile, int]] = {}
         self.blocks = 1
-        self._mnemonics: set[int] = set()
+        self._noted: set[int | str] = set()
+        self.is_ahead = False
+        """Whether this is the process of blocks that run ahead (:mod:`ascsim.machine.ahead`)."""
+        self.unfit: set[str] = set()
+        """Kernels whose blocks cannot."""
         self._plans: dict[tuple, tuple[Plan, bytes]] = {}
         """By instruction and operands: the newest plan, and the data that it depends on, if it is not static."""
         self.run_cores([CoreId(0, 0, "aiv")], lambda core: True)
@@ -337,12 +342,12 @@ class Machine:
 
     def run_cores(
         self, cores: Sequence[CoreId], run: Callable[[CoreId], bool], leave: Callable[[int], None] = lambda core: None,
-        enter: Callable[[int], None] = lambda core: None,
+        enter: Callable[[int], None] = lambda core: None, front: Front | None = None,
     ) -> None:  # fmt: skip
         """Run the cores of a launch: ``run`` each to its end, but where one waits for another, others in the middle of it.
 
         ``run`` returns whether the launch goes on. ``leave`` and ``enter`` are told which core (by its place in ``cores``)
-        another one takes over from, and which goes on.
+        another one takes over from, and which goes on. With a ``front``, blocks may run ahead.
         """
         self._places = {core.number: place for place, core in enumerate(cores)}
         self.subblocks = max((core.subblock + 1 for core in cores), default=1)
@@ -350,7 +355,7 @@ class Machine:
         self._polled: dict[int, int] = {}
         self._alone = 0
         self._baton = Baton([partial(run, core) for core in cores], leave, enter, partial(_note_deadlock, self.sink))
-        self._baton.run()
+        self._baton.run(Ahead(self, cores, run, front) if front is not None else lambda core: 0)
         self.release()
         if not self._baton.halted:
             for kind, found in (("signal_left", self.signals.left()), ("signal_overflow", self.signals.overflowed)):
@@ -404,13 +409,49 @@ class Machine:
             self.give_way(core)
         self._polled[core.index] = place
 
-    # Interned notes
+    # Blocks that run ahead
+
+    def run_ahead(self) -> None:
+        """This is the process of some blocks from now on."""
+        self.is_ahead = True
+        self.signals = self._baton = Alone()  # type: ignore[assignment]
+
+    @property
+    def object_count(self) -> int:
+        """How many objects are noted."""
+        return len(self._objects)
+
+    def objects_from(self, number: int) -> list[Any]:
+        """What is noted behind the first ``number`` objects."""
+        return list(self._objects)[number:]
+
+    def join_objects(self, keys: Sequence[Any]) -> tuple[np.ndarray, list[bool]]:
+        """Number objects that were noted elsewhere: their numbers here (int64), and which of them are new."""
+        before = len(self._objects)
+        numbers = [self._objects.setdefault(key, len(self._objects) + 1) for key in keys]
+        return np.array(numbers, np.int64), [number > before for number in numbers]
+
+    # Notes that stand once
+
+    def is_new(self, key: int | str) -> bool:
+        """Whether nothing was noted under a key; from now on it is."""
+        if key in self._noted:
+            return False
+        self._noted.add(key)
+        return True
+
+    def note_once(self, key: int | str, kind: str, data: dict[str, Any]) -> None:
+        """Note something that needs to be said once in a run. The key of a mnemonic is its number."""
+        if self.is_new(key):
+            self.sink.note(kind, data | {"once": key} if self.is_ahead else data)
 
     def site(self, path: str, line: int, column: int = 0, function: str = "") -> int:
         """The number of a source site, noted on first use."""
         key = (path, line, column)
         number = self._sites.get(key)
         if number is None:
+            if self.is_ahead:
+                unfit()
             number = self._sites[key] = len(self._sites) + 1
             self.sink.note("site", {"path": path, "line": line, "column": column, "function": function})
         return number
@@ -675,10 +716,9 @@ class Machine:
     def _pack_row(self, core: Core, plan: Plan, site: int, parent: int, work: int, accesses: int) -> bytes:
         """A row of the trace. The first one of an instruction in the run notes what it is called."""
         instruction, number = plan.instruction, plan.instruction.number
-        if number not in self._mnemonics:
-            self._mnemonics.add(number)
+        if number not in self._noted:
             names = {"name": instruction.name, "title": instruction.title, "asm": instruction.asm_title}
-            self.sink.note("mnemonic", {"id": number, **names})
+            self.note_once(number, "mnemonic", {"id": number, **names})
         pipe, kind, pipe2, arg, _ = plan.fields
         return pack_row(
             core.index, pipe, kind, number, accesses, pipe2, parent, arg, site, work, self.site_flags, plan.dtype, 0

@@ -195,7 +195,10 @@ class Kernel:
 
         mode = sync or ("manual" if self.is_manual else "auto")
         ordered = {argument.name: values[argument.name] for argument in self.arguments}
-        return launch(self.name, function, profile, blocks, ordered, mode, dialect="ptoas")
+        takes_tiles = any(
+            isinstance(parameter.type, TileType) for parameter in parameters
+        )  # all blocks fill and leave them
+        return launch(self.name, function, profile, blocks, ordered, mode, "ptoas", is_closed=not takes_tiles)
 
     def _refuse_cube(self) -> None:
         kind = self.function.attributes.get("pto.kernel_kind")

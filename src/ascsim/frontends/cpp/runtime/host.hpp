@@ -62,6 +62,12 @@ const char* ascsim_map_memories(uint64_t global_bytes, const uint64_t* capacitie
 void ascsim_load(const char* path, int32_t is_program, AscsimModule* module);
 // Run one block: 0 done, 1 stopped (already noted), 2 a C++ exception, whose text is in `message`.
 int32_t ascsim_run_block(void* entry, void* arguments, char* message, uint64_t message_size);
+// In a copy of the process that runs blocks ahead (machine/ahead.py): append to tables in another directory, whose numbers
+// go on; what the blocks may not do ends the process from now on.
+int32_t ascsim_trace_divert(const char* directory);
+void ascsim_run_ahead(void);
+// Write the windows to the tables' files.
+void ascsim_trace_settle(void);
 // The text that aclGetRecentErrMsg returns.
 void ascsim_set_error(const char* text);
 // Every synchronisation returns this code from now on, until the device is reset; the last error text is its reason.
@@ -75,6 +81,10 @@ namespace ascsim {
 
 // All memories of the chip lie in this range, among others.
 extern uint64_t memories_start, memories_size;
+
+// Whether this process runs blocks ahead; where they do what they may not, it ends.
+extern bool is_ahead;
+[[noreturn]] void unfit();
 
 // The trace's table of shapes, which kernels do not see; otherwise like those of AscsimTrace.
 struct Shapes {

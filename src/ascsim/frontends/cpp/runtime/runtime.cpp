@@ -28,19 +28,23 @@ AscsimHost ascsim_host;
 AscsimCall ascsim_call;
 AscsimTrace ascsim_trace;
 AscsimCore ascsim_core;
+uint8_t ascsim_event_ids[ASCSIM_PIPES][ASCSIM_PIPES][1 << 16];
 char ascsim_soc_name[64];
 }
 
 // What Python mirrors with ctypes and struct.
-static_assert(sizeof(AscsimOperand) == 112 && sizeof(AscsimCore) == 192 && sizeof(AscsimTrace) == 72);
+static_assert(sizeof(AscsimOperand) == 112 && sizeof(AscsimCore) == 200 && sizeof(AscsimTrace) == 72);
 static_assert(sizeof(AscsimCall) == 16 + ASCSIM_MAX_OPERANDS * sizeof(AscsimOperand) && sizeof(AscsimModule) == 1048);
 
 namespace ascsim {
 uint64_t memories_start, memories_size;
+bool is_ahead;
 Shapes shapes;
 }  // namespace ascsim
 
 namespace {
+
+constexpr int UNFIT = 3;  // of machine/ahead.py
 
 std::string trace_directory;
 std::string start_error;
@@ -56,9 +60,9 @@ constexpr uint64_t MIB = 1ull << 20;
 constexpr uint64_t WINDOW = MIB / 4;
 constexpr int TABLES = 4;
 
-// The first page of tail.bin, before the windows.
+// The first page of tail.bin, before the windows. `before` records are in the files of the process that this one is a copy of.
 struct Tail {
-    uint64_t counted[TABLES], written[TABLES], window;
+    uint64_t counted[TABLES], written[TABLES], window, before[TABLES];
 };
 constexpr uint64_t TAIL_PAGE = 4096;
 
@@ -110,7 +114,7 @@ bool empty_window(int number)
     uint64_t at = tail->written[number] * table.record;
     const uint8_t* from = window_of(number);
     for (uint64_t left = count * table.record - at; left != 0;) {
-        const ssize_t size = pwrite(table.file, from, left, static_cast<off_t>(at));
+        const ssize_t size = pwrite(table.file, from, left, static_cast<off_t>(at - tail->before[number] * table.record));
         if (size < 0 && errno != EINTR) {
             return false;
         }
@@ -133,8 +137,12 @@ bool open_tables()
     if (mapped == MAP_FAILED) {
         return false;
     }
-    tail = static_cast<Tail*>(mapped);
-    tail->window = WINDOW;
+    auto* fresh = static_cast<Tail*>(mapped);
+    fresh->window = WINDOW;
+    for (int number = 0; number < TABLES && tail != nullptr; ++number) {
+        fresh->counted[number] = fresh->written[number] = fresh->before[number] = tail->counted[number];
+    }
+    tail = fresh;
     ascsim_trace.n_rows = &tail->counted[0];
     ascsim_trace.n_accesses = &tail->counted[1];
     ascsim_trace.n_masks = &tail->counted[2];
@@ -297,6 +305,8 @@ void fatal(const char* message)
 
 void end_block() { longjmp(block_end, 1); }
 
+void unfit() { _exit(UNFIT); }
+
 Lock::Lock() { everything.lock(); }
 Lock::~Lock() { everything.unlock(); }
 
@@ -424,6 +434,33 @@ void ascsim_refuse(uint32_t definition, const char* code, const char* problem, u
 {
     ascsim_host.refuse(definition, code, problem, site);
     throw ascsim::Stop{};
+}
+
+int32_t ascsim_trace_divert(const char* directory)
+{
+    trace_directory = directory;
+    return open_tables() ? 0 : -1;
+}
+
+void ascsim_trace_settle(void)
+{
+    for (int number = 0; number < TABLES; ++number) {
+        place(number);
+        if (!empty_window(number)) {
+            ascsim::fatal(system_error("the trace in " + trace_directory + " cannot grow").c_str());
+        }
+        place(number);
+    }
+}
+
+void ascsim_run_ahead(void)
+{
+    // Of accesses to memory below the stack one hears that are to no memory of the chip: what another block could see.
+    constexpr uint64_t STACK = 64 * MIB;
+    ascsim::is_ahead = true;
+    ascsim::memories_start = 0;
+    ascsim::memories_size = reinterpret_cast<uint64_t>(__builtin_frame_address(0)) - STACK;
+    crash_file = -1;
 }
 
 void ascsim_trace_grow(void)

@@ -99,6 +99,14 @@ bool find_space(uint64_t address, uint8_t& space, int64_t& offset)
     return false;
 }
 
+// What is written to memory that is in no memory of the chip, a static variable, say, the next block could read.
+void refuse_if_ahead(uint8_t mode)
+{
+    if (ascsim::is_ahead && mode == WRITE) {
+        ascsim::unfit();
+    }
+}
+
 uint64_t append_access(uint8_t space, uint8_t mode, int64_t offset, uint64_t size)
 {
     const uint64_t number = *ascsim_trace.n_accesses;
@@ -159,7 +167,11 @@ __attribute__((noinline)) void note(uint64_t address, uint64_t size, uint8_t mod
 {
     uint8_t space = 0;
     int64_t offset = 0;
-    if (ascsim_core.side == 0 || size == 0 || !find_space(address, space, offset)) {
+    if (ascsim_core.side == 0 || size == 0) {
+        return;
+    }
+    if (!find_space(address, space, offset)) {
+        refuse_if_ahead(mode);
         return;
     }
     if (*ascsim_trace.n_rows != rows_then || ascsim_core.core != core_then) {
@@ -205,7 +217,11 @@ void exchange(const volatile void* pointer, uint64_t size, uint64_t site)
     const auto address = reinterpret_cast<uint64_t>(pointer);
     uint8_t space = 0;
     int64_t offset = 0;
-    if (ascsim_core.side == 0 || !find_space(address, space, offset)) {
+    if (ascsim_core.side == 0) {
+        return;
+    }
+    if (!find_space(address, space, offset)) {
+        refuse_if_ahead(WRITE);
         return;
     }
     const bool again = address == address_then && *ascsim_trace.n_rows == row_then && ascsim_core.core == core_then;
