@@ -230,6 +230,8 @@ class _Front:
 
     def take(self, told: None) -> None: ...
 
+    def await_process(self, process: int) -> None: ...
+
     def done(self, cores: int) -> None:
         for _ in range(cores):
             advance()

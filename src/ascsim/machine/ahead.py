@@ -21,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import json
 import os
 import pickle
 import select
@@ -78,6 +79,12 @@ class Alone:
         unfit()
 
 
+BEFORE = "before.json"
+"""Beside a span's tables: how many rows, masks, shapes and objects there were before it."""
+TOLD = "told"
+"""Beside a span's tables once it has come to its end: what else is known of it."""
+
+
 class Front(Protocol):
     """What a front end adds."""
 
@@ -103,6 +110,9 @@ class Front(Protocol):
 
     def done(self, cores: int) -> None:
         """So many cores more have been run."""
+
+    def await_process(self, process: int) -> None:
+        """In the launch's own process: it waits for the process of some blocks from now on; 0: for none."""
 
 
 @dataclass
@@ -175,6 +185,7 @@ class Ahead:
             try:
                 taken = self._run_spans(first, self._bounds(first, long), Path(scratch))
             finally:
+                self._front.await_process(0)
                 self._abandon()
         self._started += time.perf_counter() - began
         return taken
@@ -203,6 +214,7 @@ class Ahead:
                 continue
             span = self._spans[0]
             if not span.has_ended:
+                self._front.await_process(span.process)
                 if not self._wait():
                     break
                 continue
@@ -251,7 +263,7 @@ class Ahead:
             gc.freeze()
             silence()
             told = self._run_here(first, end, directory)
-            (directory / "told").write_bytes(pickle.dumps(told))
+            (directory / TOLD).write_bytes(pickle.dumps(told))
             os.write(pipe, b"+")
             os._exit(0)
         except BaseException:
@@ -266,6 +278,7 @@ class Ahead:
         machine, sink = self._machine, self._machine.sink
         _divert_output(directory)
         base, objects = sink.counts, machine.object_count
+        (directory / BEFORE).write_text(json.dumps([*base, objects]))
         machine.run_ahead()
         sink.divert(directory)
         self._front.begin()
@@ -330,7 +343,7 @@ class Ahead:
 
     def _take(self, span: _Span) -> bool:
         """Make a span's records and writes those of the launch; False if it did not see what it had to."""
-        told: _Told = pickle.loads((span.directory / "told").read_bytes())
+        told: _Told = pickle.loads((span.directory / TOLD).read_bytes())
         is_stale = span.shared != pickle.dumps(self._front.shared())
         if is_stale or any(meet(told.reads, written) for written in span.foreign):
             self._count_conflict()

@@ -294,6 +294,9 @@ class _Front:
 
     def done(self, cores: int) -> None: ...
 
+    def await_process(self, process: int) -> None:
+        self.host.awaited.value = process
+
 
 class Host:
     """One program's machine. All public methods may be called before ``main``: static initialisers call acl."""
@@ -362,6 +365,7 @@ class Host:
         self._result = view_of(address + NativeCall.result.offset, 8).cast("q")
         self._operands = view_of(address + NativeCall.operands.offset, MAX_OPERANDS * OPERAND_BYTES)
         self._native = NativeCore.in_dll(library, "ascsim_core")
+        self.awaited = ctypes.c_int32.in_dll(library, "ascsim_awaited")
         ids = ctypes.addressof(ctypes.c_uint8.in_dll(library, "ascsim_event_ids"))
         pipes = len(Pipe)
         whole = view_of(ids, pipes * pipes << 16)

@@ -5,13 +5,27 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ascsim.machine.trace import ACCESS, MASK, ROW, SHAPE, SINGLE, Counts, Table, join_known
+from ascsim.machine.ahead import BEFORE, TOLD
+from ascsim.machine.trace import (
+    ACCESS,
+    MASK,
+    ROW,
+    SHAPE,
+    SINGLE,
+    Counts,
+    Table,
+    Trace,
+    join_known,
+    moved_note,
+    write_notes,
+)
 
 
 class NativeTrace(ctypes.Structure):
@@ -46,7 +60,38 @@ def view_of(address: int, size: int) -> memoryview:
 
 
 def complete(directory: Path) -> None:
-    """Put what a run left in the tail behind its tables. To be called when the process has ended, however it did."""
+    """Put what a run left in the tail behind its tables. To be called when the process has ended, however it did.
+
+    Of blocks that were running ahead, what the first ones did until then is part of it.
+    """
+    _complete_tables(directory)
+    spans = sorted(directory.glob("ahead-*/*"))
+    if spans and (spans[0] / BEFORE).exists() and not (spans[0] / TOLD).exists():
+        _complete_tables(spans[0])
+        _append_span(directory, spans[0])
+    for scratch in directory.glob("ahead-*"):
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _append_span(directory: Path, span: Path) -> None:
+    """Append what blocks that ran ahead recorded before they were ended."""
+    here, new = Trace.load(directory), Trace.load(span)
+    *before, objects = json.loads((span / BEFORE).read_text())
+    by = len(here.rows) - before[0]
+    rows, accesses = new.rows.copy(), new.accesses.copy()
+    rows["parent"][rows["parent"] >= before[0]] += by
+    counts = (len(here.masks), len(here.shapes) - 1, len(here.objects))
+    for name, first, count in zip(("mask", "shape", "object"), (*before[1:], objects), counts, strict=True):
+        accesses[name][accesses[name] > first] += count - first
+    for (name, _), records in zip(TABLES, (rows, accesses, new.masks, new.shapes[1:]), strict=True):
+        with (directory / name).open("ab") as table:
+            table.write(records.tobytes())
+    for _, data in new.notes:
+        data.pop("once", None)
+    write_notes(directory, [*here.notes, *((kind, moved_note(kind, data, before[0], by)) for kind, data in new.notes)])
+
+
+def _complete_tables(directory: Path) -> None:
     path = directory / TAIL
     if not path.exists():
         return

@@ -66,6 +66,8 @@ int32_t ascsim_run_block(void* entry, void* arguments, char* message, uint64_t m
 // go on; what the blocks may not do ends the process from now on.
 int32_t ascsim_trace_divert(const char* directory);
 void ascsim_run_ahead(void);
+// The copy of the process that this one waits for; 0: none.
+extern int32_t ascsim_awaited;
 // Write the windows to the tables' files.
 void ascsim_trace_settle(void);
 // The text that aclGetRecentErrMsg returns.

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <ctime>
 #include <mutex>
 #include <string>
 
@@ -28,6 +30,7 @@ AscsimHost ascsim_host;
 AscsimCall ascsim_call;
 AscsimTrace ascsim_trace;
 AscsimCore ascsim_core;
+int32_t ascsim_awaited;
 uint8_t ascsim_event_ids[ASCSIM_PIPES][ASCSIM_PIPES][1 << 16];
 char ascsim_soc_name[64];
 }
@@ -195,12 +198,34 @@ void save_maps()
     }
 }
 
+// Blocks run in a copy of the process that this one waits for: it is that copy that takes too long, and says where it is.
+bool end_awaited()
+{
+    constexpr timespec MOMENT{0, 10'000'000};
+    kill(ascsim_awaited, SIGQUIT);
+    for (int moments = 0; moments < 150; ++moments) {
+        if (waitpid(ascsim_awaited, nullptr, WNOHANG) != 0) {
+            return true;
+        }
+        nanosleep(&MOMENT, nullptr);
+    }
+    return false;
+}
+
 // Leaves what is known in crash.bin, then dies of the same signal. The frames come second: walking a broken stack may
 // crash again, which ends the process with the first record written. (SIGQUIT is how the parent ends a run that takes too
 // long.)
 void on_crash(int number, siginfo_t* info, void* context)
 {
     static Crash crash;
+    if (ascsim::is_ahead && number != SIGQUIT) {
+        raise(number);  // its span is run again
+        return;
+    }
+    if (number == SIGQUIT && ascsim_awaited > 0 && end_awaited()) {
+        raise(number);
+        return;
+    }
     bool has_address = number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL;
     crash.signal = static_cast<uint64_t>(number);
     crash.pc = interrupted_pc(context);
@@ -460,7 +485,6 @@ void ascsim_run_ahead(void)
     ascsim::is_ahead = true;
     ascsim::memories_start = 0;
     ascsim::memories_size = reinterpret_cast<uint64_t>(__builtin_frame_address(0)) - STACK;
-    crash_file = -1;
 }
 
 void ascsim_trace_grow(void)
