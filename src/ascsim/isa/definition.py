@@ -349,9 +349,7 @@ class Definition:
         """Warnings that depend on the data."""
         return ()
 
-    def observer(
-        self, core: Core, args: Sequence[Any], touches: list[Touch]
-    ) -> Callable[[], Sequence[Finding]] | None:
+    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
         """:meth:`observe` for the same call any number of times; None where there is nothing to observe."""
         return None if type(self).observe is Definition.observe else partial(self.observe, core, args, touches)
 
@@ -678,9 +676,7 @@ class MemoryInstruction(Definition):
 
         return run
 
-    def observer(
-        self, core: Core, args: Sequence[Any], touches: list[Touch]
-    ) -> Callable[[], Sequence[Finding]] | None:
+    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
         """Data-dependent warnings of the definition's ``watch``."""
         return partial(self.watch, core, self, args, touches) if self.watch else None
 
@@ -973,9 +969,7 @@ class BoundRegisterInstruction:
         """Register instructions have no expansion."""
         return
 
-    def observer(
-        self, core: Core, args: Sequence[Any], touches: list[Touch]
-    ) -> Callable[[], Sequence[Finding]] | None:
+    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
         """What is to be told of every use: the definition's ``warns``. Register instructions watch no data."""
         told = self.definition.told
         return (lambda: told) if told else None

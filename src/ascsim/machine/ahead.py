@@ -235,7 +235,7 @@ class Ahead:
     def _fork(self, first: int, end: int, scratch: Path) -> bool:
         """Let a span begin; False where the system does not let it."""
         directory = scratch / f"{first:06}"
-        shared = pickle.dumps(self._front.shared())
+        shared, before = pickle.dumps(self._front.shared()), self._machine.sink.counts
         try:
             directory.mkdir()
             flush()
@@ -247,13 +247,12 @@ class Ahead:
         except OSError:
             return False
         if process == 0:
-            self._work(first, end, directory, writing, parent)
+            self._work(first, end, directory, before, writing, parent)
         os.close(writing)
-        shapes = self._machine.sink.counts.shapes
-        self._spans.append(_Span(first, end, directory, process, reading, shared, shapes))
+        self._spans.append(_Span(first, end, directory, process, reading, shared, before.shapes))
         return True
 
-    def _work(self, first: int, end: int, directory: Path, pipe: int, parent: int) -> NoReturn:
+    def _work(self, first: int, end: int, directory: Path, base: Counts, pipe: int, parent: int) -> NoReturn:
         """What the process of a span does."""
         try:
             ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
@@ -262,7 +261,7 @@ class Ahead:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             gc.freeze()
             silence()
-            told = self._run_here(first, end, directory)
+            told = self._run_here(first, end, directory, base)
             (directory / TOLD).write_bytes(pickle.dumps(told))
             os.write(pipe, b"+")
             os._exit(0)
@@ -274,13 +273,13 @@ class Ahead:
         finally:
             os._exit(_UNFIT)
 
-    def _run_here(self, first: int, end: int, directory: Path) -> _Told:
+    def _run_here(self, first: int, end: int, directory: Path, base: Counts) -> _Told:
         machine, sink = self._machine, self._machine.sink
         _divert_output(directory)
-        base, objects = sink.counts, machine.object_count
+        objects = machine.object_count
         (directory / BEFORE).write_text(json.dumps([*base, objects]))
         machine.run_ahead()
-        sink.divert(directory)
+        sink.divert(directory, base)
         self._front.begin()
         for place in range(first, end):
             if not self._run(self._cores[place]):

@@ -103,9 +103,7 @@ class Instruction(Protocol):
     def conclude(self, core: Core, args: Sequence[Any]) -> Any:
         """What the call yields once the smaller instructions have run."""
 
-    def observer(
-        self, core: Core, args: Sequence[Any], touches: list[Touch]
-    ) -> Callable[[], Sequence[Finding]] | None:
+    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
         """What gives the warnings that depend on the data which the call is about to read; None where there are none.
 
         Not asked of the steps of an expansion."""

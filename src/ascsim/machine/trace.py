@@ -168,7 +168,7 @@ class Table(IntEnum):
 
 
 class Counts(NamedTuple):
-    """How many records the tables have."""
+    """How many records there are that others name by number."""
 
     rows: int
     masks: int
@@ -200,14 +200,14 @@ class Sink(Protocol):
 
     @property
     def counts(self) -> Counts:
-        """How many records there are."""
+        """How many records there are that others name by number."""
 
     @property
     def known(self) -> tuple[dict[bytes, int], dict[bytes, int]]:
         """The masks and the shapes that are given once, with their numbers."""
 
-    def divert(self, directory: Path) -> None:
-        """Append to files in this directory from now on; numbers go on."""
+    def divert(self, directory: Path, before: Counts) -> None:
+        """Append to files in this directory from now on, with numbers behind those that were counted before."""
 
     def settle(self) -> None:
         """Have all in the files that is recorded."""
@@ -322,17 +322,17 @@ class MemorySink:
     @property
     def counts(self) -> Counts:
         """See :class:`Sink`."""
-        return Counts(len(self), len(self.masks), len(self.shapes))
+        return Counts(self.n_rows, len(self.masks), len(self.shapes))
 
     @property
     def known(self) -> tuple[dict[bytes, int], dict[bytes, int]]:
         """See :class:`Sink`."""
         return self.masks, self.shapes
 
-    def divert(self, directory: Path) -> None:
+    def divert(self, directory: Path, before: Counts) -> None:
         """See :class:`Sink`."""
-        self._diverted = directory, self.counts
-        self._rows_before = self._diverted[1].rows
+        self._diverted = directory, before
+        self._rows_before = before.rows
         self._rows, self._accesses, self.notes = bytearray(), bytearray(), []
         self._files = (directory / _FILES[0]).open("wb"), (directory / _FILES[1]).open("wb")
 

@@ -190,13 +190,13 @@ class NativeSink:
         """See :class:`ascsim.machine.trace.Sink`."""
         return self._masks, self._shapes
 
-    def divert(self, directory: Path) -> None:
+    def divert(self, directory: Path, before: Counts) -> None:
         """See :class:`ascsim.machine.trace.Sink`.
 
         Raises:
             OSError: the files cannot be made.
         """
-        if self._library.ascsim_trace_divert(os.fsencode(directory)):
+        if self._library.ascsim_trace_divert(os.fsencode(directory), *(ctypes.c_uint64(count) for count in before)):
             raise OSError(f"the tables in {directory} cannot be opened")
         os.close(self._notes)
         self._open(directory)

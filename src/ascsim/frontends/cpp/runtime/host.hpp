@@ -62,9 +62,10 @@ const char* ascsim_map_memories(uint64_t global_bytes, const uint64_t* capacitie
 void ascsim_load(const char* path, int32_t is_program, AscsimModule* module);
 // Run one block: 0 done, 1 stopped (already noted), 2 a C++ exception, whose text is in `message`.
 int32_t ascsim_run_block(void* entry, void* arguments, char* message, uint64_t message_size);
-// In a copy of the process that runs blocks ahead (machine/ahead.py): append to tables in another directory, whose numbers
-// go on; what the blocks may not do ends the process from now on.
-int32_t ascsim_trace_divert(const char* directory);
+// In a copy of the process that runs blocks ahead (machine/ahead.py): append to tables in another directory, where so many
+// records come before (the windows are shared with the process that this is a copy of, which goes on); 0 is success.
+int32_t ascsim_trace_divert(const char* directory, uint64_t rows, uint64_t masks, uint64_t shapes);
+// What the blocks may not do ends the process from now on.
 void ascsim_run_ahead(void);
 // The copy of the process that this one waits for; 0: none.
 extern int32_t ascsim_awaited;

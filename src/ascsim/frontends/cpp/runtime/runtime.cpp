@@ -128,7 +128,8 @@ bool empty_window(int number)
     return true;
 }
 
-bool open_tables()
+// `before` are the numbers that the first records have.
+bool open_tables(const uint64_t (&before)[TABLES])
 {
     constexpr uint64_t SIZE = TAIL_PAGE + TABLES * WINDOW;
     int file = open_in_trace("tail.bin");
@@ -140,12 +141,11 @@ bool open_tables()
     if (mapped == MAP_FAILED) {
         return false;
     }
-    auto* fresh = static_cast<Tail*>(mapped);
-    fresh->window = WINDOW;
-    for (int number = 0; number < TABLES && tail != nullptr; ++number) {
-        fresh->counted[number] = fresh->written[number] = fresh->before[number] = tail->counted[number];
+    tail = static_cast<Tail*>(mapped);
+    tail->window = WINDOW;
+    for (int number = 0; number < TABLES; ++number) {
+        tail->counted[number] = tail->written[number] = tail->before[number] = before[number];
     }
-    tail = fresh;
     ascsim_trace.n_rows = &tail->counted[0];
     ascsim_trace.n_accesses = &tail->counted[1];
     ascsim_trace.n_masks = &tail->counted[2];
@@ -360,7 +360,7 @@ const char* ascsim_runtime_start(const char* directory, const AscsimHost* host)
 {
     trace_directory = directory;
     ascsim_host = *host;
-    if (!open_tables() || !handle_crashes()) {
+    if (!open_tables({}) || !handle_crashes()) {
         start_error = system_error("the trace in " + trace_directory + " cannot be opened");
         return start_error.c_str();
     }
@@ -461,10 +461,10 @@ void ascsim_refuse(uint32_t definition, const char* code, const char* problem, u
     throw ascsim::Stop{};
 }
 
-int32_t ascsim_trace_divert(const char* directory)
+int32_t ascsim_trace_divert(const char* directory, uint64_t rows, uint64_t masks, uint64_t shapes)
 {
     trace_directory = directory;
-    return open_tables() ? 0 : -1;
+    return open_tables({rows, 0, masks, shapes}) ? 0 : -1;
 }
 
 void ascsim_trace_settle(void)
