@@ -165,7 +165,9 @@ def test_an_expansion_that_ran_before_leaves_the_same_rows_at_its_own_line(width
     trace = bench.trace()
     rows, accesses = trace.rows.reshape(4, -1), trace.accesses.reshape(4, -1)
     assert np.array_equal(rows["site"], np.arange(4)[:, None] + np.zeros(rows.shape[1], int))
-    assert np.array_equal(rows["parent"][:, 1:], np.arange(4)[:, None] * rows.shape[1] + np.zeros(rows.shape[1] - 1, int))
+    assert np.array_equal(
+        rows["parent"][:, 1:], np.arange(4)[:, None] * rows.shape[1] + np.zeros(rows.shape[1] - 1, int)
+    )
     for name in ("core", "pipe", "kind", "mnemonic", "n_access", "arg", "work", "dtype"):
         assert (rows[name] == rows[name][0]).all()
     assert (accesses == accesses[0]).all()

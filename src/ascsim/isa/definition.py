@@ -506,9 +506,7 @@ class TileInstruction(Definition):
             return None
         return self.expand(self.call(args), core.profile)
 
-    def observer(
-        self, core: Core, args: Sequence[Any], touches: list[Touch]
-    ) -> Callable[[], Sequence[Finding]] | None:
+    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
         """See :class:`Definition`."""
         if self.observes_data:
             return super().observer(core, args, touches)

@@ -14,7 +14,7 @@ from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp import driver, session
 from ascsim.frontends.cpp.compilers import find_compiler
 from ascsim.machine import jobs
-from ascsim.machine.trace import Kind
+from ascsim.machine.trace import FOLDED, Kind
 
 BLOCKS = 6
 MAIN = r"""
@@ -65,6 +65,36 @@ __global__ __vector__ void Own(__gm__ float* out, __gm__ float* x)
     for (int i = 0; i < 8; ++i) out[(8 + block) * kRow + 2 * i] = i;
     AscendC::printf("block %d ", block);
     if (block % 2) AscendC::printf("odd\n");
+}
+
+// Loops whose rows grow and turns that are folded, more of both than a window of the trace holds.
+__simd_vf__ inline void Turns(__ubuf__ float* at, int turns)
+{
+    vector_float value;
+    vector_bool all = asc_create_mask_b32(PAT_ALL);
+    for (int i = 0; i < turns; ++i) {
+        asc_loadalign(value, at + i % 7 * 64);
+        if (i % 3) asc_add(value, value, value, all);
+        asc_storealign(at + i % 5 * 64, value, all);
+    }
+    for (int i = 0; i < 16; ++i) {
+        asc_loadalign(value, at + i * 64);
+        asc_storealign(at + 1024 + i * 64, value, all);
+    }
+}
+
+__global__ __vector__ void Long(__gm__ float* out)
+{
+    __ubuf__ float at[4096];
+    int block = asc_get_block_idx();
+    for (int i = 0; i < 4096; ++i) at[i] = block + i;
+    for (int turn = 0; turn < 3 + block; ++turn) {
+        for (int i = 0; i < 500 * turn; ++i) at[(i * 3 + i / 100) % 4096] = i;
+        flags(PIPE_S, PIPE_V);
+        asc_vf_call<Turns>(at, 1000 + 100 * block);
+        flags(PIPE_V, PIPE_S);
+    }
+    for (int i = 0; i < kRow; ++i) out[block * kRow + i] = at[i];
 }
 
 __global__ __vector__ void Same(__gm__ float* out, __gm__ float* x) { Move(out, x, asc_get_block_idx(), 0); }
@@ -174,6 +204,7 @@ int main(int argc, char** argv)
     static int host[16];
     std::printf("begin ");
     if (what == "own") { Own<<<blocks>>>(y, x); Own<<<blocks>>>(y, x); }
+    if (what == "long") Long<<<blocks>>>(y);
     if (what == "same") Same<<<blocks>>>(y, x);
     if (what == "chain") Chain<<<blocks>>>(y, x);
     if (what == "sum") Sum<<<blocks>>>((int*)y);
@@ -311,6 +342,11 @@ def test_clean_blocks_and_what_they_print(run: Runs) -> None:
     assert found["output"].decode().startswith(f"begin {blocks}{blocks}code 0")
     assert numbers(found)[1, :5].tolist() == pytest.approx([64 * 2 / 3, 65 / 3, 66 / 3, 67 / 3, 68 * 2 / 3])
     assert len(found["masks"]) and found["findings"] == []
+
+
+def test_long_loops(run: Runs) -> None:
+    found = same(run, "long")
+    assert len(found["rows"]) > 40_000 and (found["rows"]["flags"] & FOLDED).any()
 
 
 def test_blocks_that_race(run: Runs) -> None:

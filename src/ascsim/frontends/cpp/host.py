@@ -350,7 +350,8 @@ class Host:
         library.ascsim_map_memories.restype = _TEXT
         library.ascsim_trace_grow.restype = None
         library.ascsim_load.restype = None
-        library.ascsim_run_ahead.restype = library.ascsim_trace_settle.restype = None
+        for name in ("run_ahead", "trace_settle", "trace_begin"):
+            getattr(library, f"ascsim_{name}").restype = None
         self._callbacks = NativeHost(*[
             kind(_guarded(getattr(self, f"_{name}"), self, _FAILURES.get(kind._restype_)))
             for name, kind in _CALLBACKS
@@ -857,6 +858,7 @@ class Host:
         native.core, native.block, native.subblock, native.streams = index, block, subblock, 0
         native.in_vector_function = 0
         native.side = 1 if side == "aiv" else 2
+        self.library.ascsim_trace_begin()
         self._append_mark(Kind.LAUNCH_BEGIN, index, pc)
 
     def _finish_core(self, pc: int) -> None:

@@ -291,9 +291,7 @@ class TGatherPattern:
 
     def computation(self: Any, call: SimpleNamespace, profile: Profile) -> Callable[..., Any]:
         """What was picked, in the shape of what is written."""
-        shapes = [
-            (*(n for n, _ in to.dims), to.length // to.dtype.itemsize) for to, _ in pattern_moves(call, profile)
-        ]
+        shapes = [(*(n for n, _ in to.dims), to.length // to.dtype.itemsize) for to, _ in pattern_moves(call, profile)]
         return lambda *arrays: tuple(a.copy().reshape(shape) for a, shape in zip(arrays, shapes, strict=True))
 
     def expand(self: Any, call: SimpleNamespace, profile: Profile) -> Iterator[Group]:

@@ -478,6 +478,13 @@ void ascsim_trace_settle(void)
     }
 }
 
+void ascsim_trace_begin(void)
+{
+    ascsim_trace_settle();
+    ascsim::begin_scalar();
+    ascsim::begin_turns();
+}
+
 void ascsim_run_ahead(void)
 {
     // Of accesses to memory below the stack one hears that are to no memory of the chip: what another block could see.
