@@ -258,7 +258,7 @@ def _array(name: str, of: str, dtype: np.dtype, nbytes: int) -> str:
     return f"{name} = carray({of}, ({nbytes // dtype.itemsize},), np.{dtype.name})"
 
 
-def _constant(name: str, value: np.ndarray | np.generic) -> str:
+def constant(name: str, value: np.ndarray | np.generic) -> str:
     """A module-level constant. Floats go by their bits: text has no NaN."""
     dtype = value.dtype
     bits = np.asarray(value).view(f"u{dtype.itemsize}")
@@ -292,7 +292,7 @@ def _loops(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
         _array(name, f"stack({count * kind.itemsize})", kind, count * kind.itemsize)
         for name, kind, count in program.buffers()
     ]
-    constants = [_constant(n, v) for n, v in program.constants.items()]
+    constants = [constant(n, v) for n, v in program.constants.items()]
     return ["bitcast, stack = _compile.bitcast(), _compile.stack()", *constants], [*arrays, *buffers, *lines]
 
 
@@ -384,7 +384,7 @@ def _bit_loop(out: str, source: str, table: np.ndarray, live: int) -> tuple[list
             continue
         assert (numbers >= 0).all()
         byte, shift = f"{out}_byte_{bit}", f"{out}_shift_{bit}"
-        before += [_constant(byte, numbers // live), _constant(shift, (numbers % live).astype(np.uint8))]
+        before += [constant(byte, numbers // live), constant(shift, (numbers % live).astype(np.uint8))]
         terms.append(f"(({source}[{byte}[i]] >> {shift}[i]) & 1) << {bit}")
     return before, [f"for i in range({len(table)}):", f"    {out}[i] = {' | '.join(terms)}"]
 
@@ -398,7 +398,7 @@ def _table(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
     members = {code: core(code)[0] for code in _members(choice)}
     rows = [members.get(code, np.zeros(REGISTER_BYTES, np.uint8)) for code in range(max(members) + 1)]
     name = f"in_{choice.name}"
-    return [_constant("K", np.array(rows, np.uint8))], [
+    return [constant("K", np.array(rows, np.uint8))], [
         _array("code", name, np.dtype(np.int64), SCALAR_BYTES),
         _array("out", out, np.dtype(np.uint8), REGISTER_BYTES),
         "row = code[0]",
@@ -453,11 +453,11 @@ def stack() -> Any:
 
 
 @cache
-def _tools_hash() -> str:
+def tools_hash() -> str:
     """A hash of what all compiled code depends on: the semantics, the tools that write them, those that compile them."""
     root = Path(__file__).parent
     digest = hashlib.sha256(f"{CACHE_VERSION} {tools()}".encode())
-    writers = [root / f"{name}.py" for name in ("compile", "loops", "moves")]
+    writers = [root / f"{name}.py" for name in ("compile", "loops", "moves", "lanewise")]
     for path in (*writers, *sorted((root / "semantics").glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -488,7 +488,7 @@ def native_pointer(bound: d.BoundRegisterInstruction) -> int:
     address = _loaded.get(key)
     if address is None:
         name = "_".join([bound.name, *(t.name for t in bound.types.values()), _own_hash(bound)])
-        place = generation("semantics", _tools_hash()) / name
+        place = generation("semantics", tools_hash()) / name
         address = find(place)
         if address is None:
             namespace: dict[str, Any] = {}

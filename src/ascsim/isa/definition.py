@@ -27,15 +27,18 @@ import numpy as np
 
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Refused, Severity
 from ascsim.isa import rules as rule_language
+from ascsim.isa.lanewise import Code
 from ascsim.isa.rules import Rule
 from ascsim.machine.core import Core, Finding, Group, Touch, nothing
-from ascsim.machine.dtypes import DTYPES, DType, u64
+from ascsim.machine.dtypes import DTYPES, DType, f16, u64
 from ascsim.machine.operands import REGISTER_BYTES, GlobalTensor, MReg, Pointer, Region, Tile, VReg
 from ascsim.machine.trace import Kind, Mode
 from ascsim.machine.words import Kept, Pipe, Space
 from ascsim.profiles import NAMES as ALL_PROFILES
 from ascsim.profiles import Profile
 
+_MAGNITUDE, _INFINITY, _QUIET = (np.uint16(bits) for bits in (0x7FFF, 0x7C00, 0x0200))
+"""Bits of a half."""
 CHIPS = ("a2a3", "a5")
 A5 = ("a5",)
 A2A3 = ("a2a3",)
@@ -384,12 +387,18 @@ def in_bursts(region: Region, view: np.ndarray, result: Any) -> Iterator[tuple[n
 
 
 def store_lanes(view: np.ndarray, result: np.ndarray, values: str, dtype: DType) -> None:
-    """Write a result of semantics into memory, rounding a widened float once."""
+    """Write a result of semantics into memory, rounding a widened float once. A NaN of half becomes quiet."""
     if values == "bits":
         view.view(dtype.bits_dtype)[...] = result
     elif values == "widen" and dtype.is_narrow_float:
         with np.errstate(over="ignore", invalid="ignore"):
-            view[...] = result.astype(dtype.numpy)
+            rounded = np.asarray(result.astype(dtype.numpy))
+        if dtype is f16:
+            bits = rounded.view(np.uint16)
+            nans = (bits & _MAGNITUDE) > _INFINITY
+            if nans.any():
+                bits[nans] |= _QUIET
+        view[...] = rounded
     else:
         view[...] = result
 
@@ -526,17 +535,38 @@ class TileInstruction(Definition):
 
     def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
         """The call with its operands' arrays, which stay where they are in a core's own memories."""
-        own = type(self).perform is TileInstruction.perform and all(t.region.space > Space.GM for t in touches)
-        return self._bind(core, args, touches) if own else None
+        if type(self).perform is not TileInstruction.perform or any(t.region.space <= Space.GM for t in touches):
+            return None
+        call, run = self.call(args), self._bind(core, args, touches)
+        code = self.code(call, core.profile)
+        if code is None or not touches:
+            return run
+        reads, writes = self._lanes(core, args, touches)
+        sources: list[Lanes | np.ndarray] = list(reads)
+        for place in code.numbers:
+            sources.insert(place, self.element(call))
+        return code.on(run, writes[0], sources)
 
-    def _bind(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], None]:
-        call, profile = self.call(args), core.profile
+    def code(self, call: SimpleNamespace, profile: Profile) -> Code | None:
+        """What the call does to each lane, for machine code; None where it is more than a function of lanes."""
+        return None
+
+    def element(self, call: SimpleNamespace) -> np.ndarray:
+        """The number of a :meth:`code` that takes one, as an element."""
+        raise NotImplementedError
+
+    def _lanes(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> tuple[list[Lanes], list[Lanes]]:
+        """What is read, and what is written."""
         reads: list[Lanes] = []
         writes: list[Lanes] = []
         for touch in touches:
             lanes = Lanes.of(core, touch.region, self.values, args[touch.operand].dtype)
             (reads if touch.mode == Mode.READ else writes).append(lanes)
+        return reads, writes
 
+    def _bind(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], None]:
+        call, profile = self.call(args), core.profile
+        reads, writes = self._lanes(core, args, touches)
         sources, targets = _sources(reads), [(lanes, lanes.target()) for lanes in writes]
         computation = self.computation(call, profile)
 

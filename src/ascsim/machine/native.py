@@ -113,7 +113,7 @@ def _made(function: FunctionType, signature: Signature) -> Any:
     import numba
     from numba import types
 
-    names: dict[str, Any] = {"twin": _twin(function), "carray": numba.carray, "int64": np.int64, "pointer": _pointer()}
+    names: dict[str, Any] = {"twin": _twin(function), "carray": numba.carray, "int64": np.int64, "pointer": pointer()}
     at = 0
 
     def argument(one: Any) -> str:
@@ -137,17 +137,18 @@ def _made(function: FunctionType, signature: Signature) -> Any:
     return numba.cfunc(types.void(types.voidptr), error_model="numpy")(names["entry"])
 
 
-def _pointer() -> Any:
-    """An address as a pointer, in compiled code."""
+@cache
+def pointer() -> Any:
+    """``pointer(number)`` for compiled code: an address as a pointer."""
     from numba import types
     from numba.core import cgutils
     from numba.extending import intrinsic
 
     @intrinsic
-    def pointer(context: Any, address: Any) -> Any:
+    def cast(context: Any, address: Any) -> Any:
         return types.voidptr(types.int64), lambda _, builder, __, given: builder.inttoptr(given[0], cgutils.voidptr_t)
 
-    return pointer
+    return cast
 
 
 def _twin(function: FunctionType) -> Any:

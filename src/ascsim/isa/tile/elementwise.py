@@ -31,6 +31,7 @@ from ascsim.isa.definition import (
     TileInstruction,
     tile_instruction,
 )
+from ascsim.isa.lanewise import Code
 from ascsim.isa.rules import (
     Rule,
     dtype,
@@ -278,6 +279,7 @@ def _width(row: Lanes, call: SimpleNamespace, profile: Profile) -> int:
 
 def define(row: Lanes) -> TileInstruction:
     """The registered instruction of a row."""
+    codes: dict[tuple[DType, bool], Code] = {}
     inputs = row.form.split()
     tiles = ["dst", *(n for n in inputs if n != "scalar")]
 
@@ -299,16 +301,38 @@ def define(row: Lanes) -> TileInstruction:
         kind: DType = call.dst.dtype
         if not self.regions(call, profile):
             return tuple
-        work = row.of_floats if row.of_floats is not None and kind.kind == "f" else row.of
-        if flushes(row.flushed, call, profile):
-            of, work = work, lambda *given: flushing(of, given, row.flushed, call, profile)
+        work = of_lanes(call, profile)
         if "scalar" not in inputs:
             return work
-        element = element_of(call.scalar, kind.numpy)
-        number = element.view(kind.bits_dtype) if row.values == "bits" else element.astype(_worked_in(kind))
+        number = element(self, call)
+        converted = number.view(kind.bits_dtype) if row.values == "bits" else number.astype(_worked_in(kind))
         if row.form == "scalar":
-            return lambda: number
-        return partial(work, number) if inputs[0] == "scalar" else lambda a: work(a, number)
+            return lambda: converted
+        return partial(work, converted) if inputs[0] == "scalar" else lambda a: work(a, converted)
+
+    def of_lanes(call: SimpleNamespace, profile: Profile) -> Callable[..., np.ndarray]:
+        """The operation on elements as semantics see them."""
+        work = row.of_floats if row.of_floats is not None and call.dst.dtype.kind == "f" else row.of
+        if not flushes(row.flushed, call, profile):
+            return work
+        return lambda *given: flushing(work, given, row.flushed, call, profile)
+
+    def element(self: Any, call: SimpleNamespace) -> np.ndarray:
+        """The number as an element."""
+        return element_of(call.scalar, call.dst.dtype.numpy)
+
+    def code(self: Any, call: SimpleNamespace, profile: Profile) -> Code | None:
+        """See :class:`TileInstruction`. Not of bfloat16, whose NaN ml_dtypes makes another, nor of 64 bits, where the
+        quotient that wraps comes out otherwise."""
+        kind: DType = call.dst.dtype
+        is_known = (kind.kind in "iu" and kind.size <= 4) or kind is f32 or (kind is f16 and row.values != "native")
+        if row.form == "scalar" or not is_known:
+            return None
+        key = kind, flushes(row.flushed, call, profile)
+        if key not in codes:
+            numbers = tuple(place for place, name in enumerate(inputs) if name == "scalar")
+            codes[key] = Code(of_lanes(call, profile), kind, len(inputs), numbers, row.values == "bits")
+        return codes[key]
 
     def expand(self: Any, call: SimpleNamespace, profile: Profile) -> Iterator[Group] | None:
         """The A2/A3's steps, with a barrier between them."""
@@ -332,6 +356,8 @@ def define(row: Lanes) -> TileInstruction:
         "over": "dst",
         "regions": regions,
         "computation": computation,
+        "code": code,
+        "element": element,
         "notes": (*row.notes, WRITTEN),
         "assumed": row.assumed,
         "sources": (
@@ -577,11 +603,11 @@ def _when_shapes_agree(
 
 
 def _inverted(scalar: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return arithmetic.divide(np.broadcast_to(scalar, b.shape), b)
+    return arithmetic.divide(scalar, b)
 
 
 def _inverted_integers(scalar: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return arithmetic.divide_integers(np.broadcast_to(scalar, b.shape), b)
+    return arithmetic.divide_integers(scalar, b)
 
 
 def _reciprocal(b: np.ndarray) -> np.ndarray:

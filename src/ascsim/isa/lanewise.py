@@ -1,0 +1,174 @@
+"""Lane-wise work of tile instructions as machine code, for calls that come again and again.
+
+What a tile instruction does to its elements is a NumPy function. For narrow floats, or on small tiles, NumPy takes many
+times what the arithmetic takes. The same function is recorded (isa/loops.py), as a loop over rows and columns, and compiled;
+the code is kept on disk, as that of register instructions is. To load it costs a few hundredths of a second and to make
+it a second or two, so either is done when as much time has gone into the work in NumPy.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ascsim.cache import generation
+from ascsim.compiled import find, make
+from ascsim.machine.dtypes import DType, f16
+
+if TYPE_CHECKING:
+    from ascsim.isa.definition import Lanes
+
+WORTH_LOADING, WORTH_MAKING = 0.005, 1.0
+"""Seconds in NumPy after which machine code is loaded, and made."""
+_COLUMNS = 1 << 20
+"""How many lanes the recorded function has: stands for as many as there are."""
+
+
+@dataclass(eq=False)
+class Code:
+    """The function of some lanes that gives one lane, of elements of one type, and its machine code once that is worth it.
+
+    ``function`` takes lanes as semantics see them (narrow floats widened); ``numbers`` are the inputs that are one number
+    for all lanes. ``as_bits``: it takes unsigned bits.
+    """
+
+    function: Callable[..., Any]
+    kind: DType
+    inputs: int
+    numbers: tuple[int, ...] = ()
+    as_bits: bool = False
+    spent: float = 0.0
+    entry: Callable[[int], None] | None = None
+    address: int = 0
+    _is_looked_for: bool = False
+    _is_given_up: bool = False
+
+    def seek(self) -> None:
+        """Load the code or make it, if so much time has been spent."""
+        if self._is_given_up or (self._is_looked_for and self.spent < WORTH_MAKING):
+            return
+        self._is_looked_for = True
+        from ascsim.isa.loops import NotRecorded
+
+        try:
+            text = self.text()
+        except (NotRecorded, TypeError):
+            self._is_given_up = True
+            return
+        self.address = _address(text, self.spent >= WORTH_MAKING)
+        if self.address:
+            self.entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address)
+
+    def text(self) -> str:
+        """The source of a module with ``entry``, a C function of the address of its cells.
+
+        Cells: rows, columns, and of the result and each input the address and the elements from row to row.
+
+        Raises:
+            NotRecorded: the function cannot be written as loops.
+        """
+        from ascsim.isa.compile import constant
+        from ascsim.isa.loops import NotRecorded, Program
+
+        program = Program()
+        raw = self.kind.bits_dtype if self.as_bits or self.kind is f16 else self.kind.numpy
+        taken = [program.input(f"a{n}", raw, 1 if n in self.numbers else _COLUMNS) for n in range(self.inputs)]
+        (result,) = program.record(self._core, taken)
+        program.put([f"out[i] = {program.text(result, raw)}"], _COLUMNS)
+        lines = program.lines()
+        if program.buffers() or any(value.ndim for value in program.constants.values()):
+            raise NotRecorded("the function is none of single lanes")
+        names = ["out", *(f"a{n}" for n in range(self.inputs))]
+        body = [
+            f"{name} = carray(pointer(cells[{2 + 2 * n}] + row * cells[{3 + 2 * n}]), (cells[1],), np.{raw.name})"
+            for n, name in enumerate(names)
+        ]
+        body += [line.replace(f"range({_COLUMNS})", "range(cells[1])") for line in lines]
+        return "\n".join(
+            [
+                "import numba", "import numpy as np", "from numba import carray, types",
+                "from ascsim.isa import compile as _compile", "from ascsim.machine import native as _native",
+                "bitcast, pointer = _compile.bitcast(), _native.pointer()",
+                *(constant(name, value) for name, value in program.constants.items()),
+                "@numba.cfunc(types.void(types.voidptr), error_model='numpy')",
+                "def entry(address):",
+                f"    cells = carray(address, ({2 + 2 * len(names)},), np.int64)",
+                "    for row in range(cells[0]):",
+                *(f"        {line}" for line in body), "",
+            ]
+        )  # fmt: skip
+
+    def _core(self, *lanes: Any) -> Any:
+        if self.kind is not f16 or self.as_bits:
+            return self.function(*lanes)
+        from ascsim.isa.semantics import convert
+
+        return convert.narrow_f16(self.function(*[convert.f16_bits_to_f32(lane) for lane in lanes]))
+
+    def on(
+        self, slow: Callable[[], None], out: Lanes, sources: Sequence[Lanes | np.ndarray]
+    ) -> Callable[[], None]:  # fmt: skip
+        """``slow`` or the code, whichever is there: of a result and inputs that stay where they are.
+
+        Where code that takes lane after lane could see what it has just written, it is ``slow``.
+        """
+        views = [out.view, *(s if isinstance(s, np.ndarray) else s.view for s in sources)]
+        if out.overlaps or any(not _is_matrix(view) for view in views):
+            return slow
+        for view in views[1:]:
+            same = view.ctypes.data == out.view.ctypes.data and view.strides == out.view.strides
+            if not same and np.may_share_memory(view, out.view):
+                return slow
+        rows, columns = out.view.shape
+        pitches = [view.strides[0] if view.ndim == 2 else 0 for view in views]
+        if all(pitch in (0, columns * out.view.itemsize) for pitch in pitches):
+            rows, columns = 1, rows * columns
+        cells = [rows, columns]
+        for view, pitch in zip(views, pitches, strict=True):
+            cells += [view.ctypes.data, pitch]
+        return Work(self, slow, np.array(cells, np.int64), views)
+
+
+def _is_matrix(view: np.ndarray) -> bool:
+    """Rows of elements one behind the other, or one number."""
+    return view.size > 0 and (view.ndim == 0 or (view.ndim == 2 and view.strides[1] == view.itemsize))
+
+
+class Work:
+    """A call's lanes, done by machine code where there is some."""
+
+    def __init__(self, code: Code, slow: Callable[[], None], cells: np.ndarray, kept: Sequence[np.ndarray]) -> None:
+        self.code, self.slow, self.cells, self.kept = code, slow, cells, kept
+        self.place = cells.ctypes.data
+
+    def __call__(self) -> None:
+        """Do it."""
+        entry = self.code.entry
+        if entry is not None:
+            entry(self.place)
+            return
+        begin = time.perf_counter()
+        self.slow()
+        code = self.code
+        code.spent += time.perf_counter() - begin
+        if code.spent > WORTH_LOADING:
+            code.seek()
+
+
+def _address(text: str, make_it: bool) -> int:
+    """The address of a text's machine code; 0 if it is not there, and not to be made."""
+    from ascsim.isa.compile import tools_hash
+
+    place = generation("lanes", tools_hash()) / hashlib.sha256(text.encode()).hexdigest()[:16]
+    address = find(place)
+    if address is None and make_it:
+        namespace: dict[str, Any] = {}
+        exec(compile(text, "<lanes>", "exec"), namespace)
+        address = make(place, namespace["entry"])
+    return address or 0
