@@ -96,7 +96,7 @@ class Bench:
     def issue(self, name: str, *args: Any, result: DType | str | None = None) -> Any:
         """Issue by name; for register instructions the types are inferred (``result`` gives what they leave open)."""
         fits = [d for d in REGISTRY.find(name, self.profile) if _takes(d, len(args)) and not _wrong(d, args)]
-        definition: Any = fits[0] if fits else self.definition(name, len(args))
+        definition: Any = next((d for d in fits if not d.is_placed or d.takes(args)), self.definition(name, len(args)))
         if isinstance(definition, RegisterInstruction):
             definition = definition.infer(args, dtype(result) if result else None)
         return self.machine.issue(self.core, definition, args, self.machine.site("test.py", 1))

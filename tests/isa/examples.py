@@ -14,7 +14,7 @@ from ascsim.diagnostics import Refused
 from ascsim.isa.definition import Definition, Operand, RegisterInstruction, Role, Sort
 from ascsim.machine.dtypes import DTYPES, DType, f16, f32, u32
 from ascsim.machine.operands import GlobalTensor, MReg, Pointer, Tile, UReg, VReg
-from ascsim.machine.words import BLayout, PadValue, Pipe
+from ascsim.machine.words import BLayout, PadValue, Pipe, SLayout, Space
 
 ROWS, COLS = 4, 64
 """Valid rows and columns."""
@@ -93,6 +93,9 @@ def _filled(
 ) -> SimpleNamespace:
     left, names = iter(rest), [o.name for o in inputs]
     call = SimpleNamespace(**{name: next(made) if n in tiles else next(left) for n, name in enumerate(names)})
+    with_bias = any(Space.BT in o.lies_in for o in inputs)
+    for operand in inputs:
+        setattr(call, operand.name, _placed(operand, getattr(call, operand.name), with_bias))
     for operand in inputs:
         if operand.shares:
             setattr(call, operand.name, getattr(call, operand.name).at(getattr(call, operand.shares).address))
@@ -122,6 +125,26 @@ def _tile(
     pad = PadValue.ZERO if operand.role is Role.OUT else PadValue.NULL
     rows, valid = height
     return Tile(kind, rows, columns, valid, columns, number * _STEP, pad=pad, name=operand.name)
+
+
+_NZ: dict[str, Any] = {"blayout": BLayout.COL_MAJOR, "slayout": SLayout.ROW_MAJOR}
+_BOXES: dict[Space, dict[str, Any]] = {
+    Space.L1: _NZ, Space.L0A: _NZ, Space.L0B: {"slayout": SLayout.COL_MAJOR}, Space.L0C: {**_NZ, "fractal": 1024},
+}  # fmt: skip
+"""How tiles lie in the cube's memories."""
+
+
+def _placed(operand: Operand, made: Any, with_bias: bool) -> Any:
+    """The operand in the memory that it names, in the boxes that it has there."""
+    if not operand.lies_in or made is None:
+        return made
+    space = operand.lies_in[-1]
+    if space is Space.BT:
+        return replace(made, space=space, rows=1, valid_rows=1, address=0)
+    if space is Space.L1 and with_bias:
+        return replace(made, space=space, rows=1, valid_rows=1)
+    rows = 16 if space is Space.L0C and made.valid_rows == ROWS else 32
+    return replace(made, space=space, rows=rows, **_BOXES[space])
 
 
 def _square(operand: Operand, number: int, kind: DType) -> Tile | GlobalTensor | None:

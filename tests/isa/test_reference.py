@@ -8,6 +8,7 @@ from ascsim.diagnostics import CATALOGUE
 from ascsim.frontends.ptoas.kernel import loads
 from ascsim.frontends.ptoas.lowering import Call, lower
 from ascsim.frontends.ptoas.matching import match
+from ascsim.frontends.ptoas.types import LOCATIONS
 from ascsim.isa import REGISTRY, reference
 from ascsim.isa.definition import Definition, RegisterInstruction, Sort
 from ascsim.isa.rules import finding
@@ -80,7 +81,7 @@ def _asm_forms() -> list[tuple[Definition, str]]:
 def _text_of(definition: Definition, form: str) -> str:
     """A function with the form in it: everything in it that may be left out, and the types that it needs."""
     form, _, sizes = form.partition("  (elements of ")
-    form = re.sub(r" \[(\{.*\})\]$", r" \1", re.sub(r"\[, ([^\]]*)\]", r", \1", form))
+    form = re.sub(r" \[(\{.*\})\]$", r" \1", re.sub(r"\[, ([^\]]*)\]", r", \1", form)).replace("([%acc]", "(%acc")
     variants = getattr(definition, "variants", ({},)) or ({},)
     size = int(sizes[0]) if sizes else 0
     types = next(v for v in variants if not size or v["T"].size == size)
@@ -91,7 +92,9 @@ def _text_of(definition: Definition, form: str) -> str:
         element = kind.asm_names[0] if hasattr(kind, "asm_names") else "f32"
         sort = operand.sort if operand else Sort.MREG
         if sort is Sort.TILE:
-            return "!pto.tile<16x64xf32>"
+            places = {space: name for name, space in LOCATIONS.items()}
+            where = places[operand.lies_in[0]] if operand and operand.lies_in else "vec"
+            return f"!pto.tile_buf<{where}, 16x64xf32>"
         if sort is Sort.COUNTS:
             return "vector<4xi16>"
         if sort is Sort.GLOBAL:

@@ -1,7 +1,8 @@
 """Happens-before between the pipes of a core: the loop that finds unordered accesses to one byte.
 
 The model. Each pipe starts its instructions in program order, and may start one before the last is complete; the
-profile's ordered pipes keep dependent instructions of their own in order all the same. Every pipe has a vector clock:
+profile's ordered pipes keep dependent instructions of their own in order all the same, and an instruction of M may be
+DONE_IN_ORDER by itself. Every pipe has a vector clock:
 for each pipe, up to which of its instructions all are known to be complete.
 
 ========================  ================================================================================
@@ -41,14 +42,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascsim.machine.trace import DATA_BARRIER
+from ascsim.machine.trace import DATA_BARRIER, DONE_IN_ORDER
 
 RAW, WAR, WAW = 1, 2, 3
 _INSTRUCTION, _SET_FLAG, _WAIT_FLAG, _BARRIER = 0, 1, 2, 3
 _LOCK, _UNLOCK, _AWAIT = 9, 10, 12
 _READ, _WRITE = 1, 2
 _GM = 0
-_PIPE_S, _PIPE_ALL = 0, 6
+_PIPE_S, _PIPE_M, _PIPE_ALL = 0, 2, 6
 _LOOKED_BACK = 256
 """So many stores are looked at for one that a load or store in a vector function shares a byte with."""
 _MEM_BAR, _VV_ALL, _VST_VLD, _VST_VST = 8, 0, 1, 3
@@ -541,6 +542,8 @@ def find_hazards(
                     rows, first, accesses, shapes, cluster, order, places, written, read, previous, last, pipe,
                     position, end if is_safe else position + 1,
                 )  # fmt: skip
+                if pipe == _PIPE_M and rows[row]["arg"] == DONE_IN_ORDER:
+                    clock[pipe, pipe] = position
                 continue
             if kind == _INSTRUCTION:
                 previous[position] = last[pipe]

@@ -83,6 +83,7 @@ class Operand:
     ``if_bit`` the (operand, bit) that says whether it is there. ``binds`` marks a tile that gets its address from
     the instruction, which returns it. ``explicit``: C++ has no default for it.
     ``used_on`` are the profiles that touch it, where not all do; ``cpp_any``: C++ takes a value of any enumeration for it.
+    ``lies_in`` are the memories of a tile by which forms of one name are told apart.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Operand:
     explicit: bool = False
     used_on: tuple[str, ...] = ()
     cpp_any: bool = False
+    lies_in: tuple[Space, ...] = ()
 
     @property
     def is_input(self) -> bool:
@@ -230,6 +232,7 @@ class Definition:
         self.warns = tuple(warns)
         self.core = core
         self.inputs = tuple(o for o in self.operands if o.is_input)
+        self.is_placed = any(o.lies_in for o in self.operands)
         self._names = [o.name for o in self.inputs]
         self._index = {name: i for i, name in enumerate(self._names)}
         self._verdicts: dict[tuple, tuple[Finding, ...] | Refused] = {}
@@ -256,8 +259,10 @@ class Definition:
         return call
 
     def takes(self, args: Sequence[Any]) -> bool:
-        """Whether the element types of the operands are among those it is for; how an overload is chosen."""
-        return True
+        """Whether the element types and the memories of the operands are among those it is for; how an overload is chosen."""
+        return not self.is_placed or all(
+            a.space in o.lies_in for o, a in zip(self.inputs, args, strict=False) if o.lies_in and a is not None
+        )
 
     # Legality
 
@@ -320,10 +325,6 @@ class Definition:
 
     # What the machine asks (see machine.core.Instruction)
 
-    def decided_by(self, core: Core, args: Sequence[Any]) -> Region | None:
-        """The data that decides what a call comes to; None where not only data does, or not known data."""
-        return None
-
     def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
         """Groups of smaller instructions, or None."""
         return None
@@ -352,7 +353,9 @@ class Definition:
         """Warnings that depend on the data."""
         return ()
 
-    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
+    def observer(
+        self, core: Core, args: Sequence[Any], touches: list[Touch]
+    ) -> Callable[[], Sequence[Finding]] | None:
         """:meth:`observe` for the same call any number of times; None where there is nothing to observe."""
         return None if type(self).observe is Definition.observe else partial(self.observe, core, args, touches)
 
@@ -478,8 +481,6 @@ class TileInstruction(Definition):
     is_static = True
     values: str = "native"
     """How ``semantics`` sees elements: ``native``, ``bits`` or ``widen``."""
-    observes_data = True
-    """Whether what :meth:`observe` tells depends on more than the operands (and what the call is decided by)."""
     wait_events = True
     """Whether the C++ form takes events to wait for."""
     over: str | None = None
@@ -514,13 +515,6 @@ class TileInstruction(Definition):
         if self.expand is None or not core.profile.is_chip:
             return None
         return self.expand(self.call(args), core.profile)
-
-    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
-        """See :class:`Definition`."""
-        if self.observes_data:
-            return super().observer(core, args, touches)
-        found = self.observe(core, args, touches)
-        return (lambda: found) if found else None
 
     def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
         """See :meth:`regions`. What begins at a tile's address has to be aligned; parts of a tile may lie anywhere."""
@@ -704,7 +698,9 @@ class MemoryInstruction(Definition):
 
         return run
 
-    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
+    def observer(
+        self, core: Core, args: Sequence[Any], touches: list[Touch]
+    ) -> Callable[[], Sequence[Finding]] | None:
         """Data-dependent warnings of the definition's ``watch``."""
         return partial(self.watch, core, self, args, touches) if self.watch else None
 
@@ -986,10 +982,6 @@ class BoundRegisterInstruction:
         """Register instructions have none."""
         return
 
-    def decided_by(self, core: Core, args: Sequence[Any]) -> None:
-        """Nothing: a register is another object in each call."""
-        return
-
     def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         """Nothing is: a register is another object in each call."""
 
@@ -997,7 +989,9 @@ class BoundRegisterInstruction:
         """Register instructions have no expansion."""
         return
 
-    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
+    def observer(
+        self, core: Core, args: Sequence[Any], touches: list[Touch]
+    ) -> Callable[[], Sequence[Finding]] | None:
         """What is to be told of every use: the definition's ``warns``. Register instructions watch no data."""
         told = self.definition.told
         return (lambda: told) if told else None
@@ -1232,15 +1226,19 @@ class Registry:
     by_asm: dict[str, list[Definition]] = field(default_factory=dict)
 
     def add(self, definition: Definition) -> Definition:
-        """Register a definition and number it."""
+        """Register a definition and number it. Of one name, forms for tiles in certain memories stand before the others."""
         self.definitions.append(definition)
         definition.number = len(self.definitions)
-        self.by_name.setdefault(definition.name, []).append(definition)
-        for name in (definition.cpp, *definition.aliases):
-            if name:
-                self.by_cpp.setdefault(name, []).append(definition)
-        for spelling in definition.asm:
-            self.by_asm.setdefault(spelling.name, []).append(definition)
+        cpp_names = [name for name in (definition.cpp, *definition.aliases) if name]
+        for table, names in (
+            (self.by_name, [definition.name]),
+            (self.by_cpp, cpp_names),
+            (self.by_asm, [spelling.name for spelling in definition.asm]),
+        ):
+            for name in names:
+                of_name = table.setdefault(name, [])
+                of_name.append(definition)
+                of_name.sort(key=lambda d: not d.is_placed)
         return definition
 
     def find(self, name: str, profile: Profile | None = None) -> list[Definition]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ascsim.machine.dtypes import DType
 from ascsim.machine.layout import box_shape, byte_offset, element_strides
-from ascsim.machine.words import BLayout, PadValue, SLayout, Space
+from ascsim.machine.words import BLayout, CompactMode, PadValue, SLayout, Space
 
 REGISTER_BYTES = 256
 NO_ADDRESS = -1
@@ -104,6 +104,9 @@ class Tile:
     fractal: int = 512
     pad: int = PadValue.NULL
     name: str = ""
+    compact: CompactMode = CompactMode.NULL
+    k_aligned: bool = False
+    """Of a float operand of the cube: its inner dimension lies in multiples of 16 elements."""
 
     @cached_property
     def _hash(self) -> int:
@@ -117,7 +120,7 @@ class Tile:
         """What legality may depend on: everything but the address and the name."""
         return (
             self.dtype.code, self.rows, self.cols, self.valid_rows, self.valid_cols, self.space, self.blayout,
-            self.slayout, self.fractal, self.pad, self.address == NO_ADDRESS,
+            self.slayout, self.fractal, self.pad, self.address == NO_ADDRESS, self.compact, self.k_aligned,
         )  # fmt: skip
 
     @property

@@ -75,6 +75,17 @@ class SLayout(IntEnum):
     COL_MAJOR = 2
 
 
+class CompactMode(IntEnum):
+    """How a tile with boxes lies in memory; the numbers of PTO's CompactMode."""
+
+    NULL = 0
+    """As if all rows and columns were valid."""
+    NORMAL = 1
+    """The boxes of the valid region alone, one behind the other."""
+    ROW_PLUS_ONE = 2
+    ROW_ALIGNED_PADDING = 3
+
+
 class PadValue(IntEnum):
     """What a load puts into the columns beyond the valid ones."""
 

@@ -22,7 +22,11 @@ class SpaceLimits:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """One chip family. ``ordered_pipes`` keep their own dependent instructions in order without a barrier."""
+    """One chip family. ``ordered_pipes`` keep their own dependent instructions in order without a barrier.
+
+    ``left_order`` is the order in which the cube finds the boxes of its left operand in L0A (``ZZ``, ``NZ``); empty: as
+    the tile says.
+    """
 
     name: str
     title: str
@@ -38,6 +42,7 @@ class Profile:
     spaces: dict[str, SpaceLimits]
     ordered_pipes: frozenset[str]
     subnormals_flushed: frozenset[str]
+    left_order: str
 
     def __repr__(self) -> str:
         return f"<profile {self.name}>"
@@ -72,6 +77,7 @@ def load(name: str) -> Profile:
         spaces={key: SpaceLimits(**limits) for key, limits in data["spaces"].items()},
         ordered_pipes=frozenset(data["order"]["kept"]),
         subnormals_flushed=frozenset(data["numbers"]["subnormals_flushed"]),
+        left_order=data["cube"]["left_order"],
     )
 
 

@@ -365,7 +365,6 @@ def test_tiles_that_do_not_fit_are_listed_by_size() -> None:
         (("%x, shape = [4, 8]", "%x, shape = [4]"), "as many sizes and strides as its type has dimensions"),
         (("[8, 1] :", "[8, 1] {layout = #pto.layout<xy>} :"), "'xy' is not a layout; allowed are nd, dn, nz"),
         (("%c =", "%t = pto.alloc_tile valid_row = %n : !pto.tile<4x8xf32>\n  %c ="), "write v_row=?"),
-        ((") {", ") attributes {pto.kernel_kind = #pto.kernel_kind<cube>} {"), "cube core"),
     ],
 )  # fmt: skip
 def test_what_cannot_run_is_told_before_the_run(change: tuple[str, str], words: str) -> None:

@@ -352,7 +352,7 @@ def test_nothing_is_copied_of_what_is_empty(profile: str, rows: int, cols: int) 
         ((1, 1, 1, 2, 8), DN, {}, "L004", "{view} is DN"),
         ((1, 1, 1, 2, 8), NZ, {}, "L004", "{view} is NZ"),
         ((1, 1, 1, 2, 8), NZ + 1, {}, "L012", "layouts other than ND, DN and NZ"),
-        ((1, 1, 1, 2, 8), ND, {"space": Space.L1}, "L012", "lies in L1"),
+        ((1, 1, 1, 2, 8), ND, {"space": Space.L0A}, "L012", "lies in L0A"),
         ((1, 1, 1, 2, 8), ND, {"valid_cols": 9}, "L013", "is 2x8 with 2x9 valid"),
     ],
 )

@@ -714,7 +714,12 @@ def _pto(profile: Profile) -> str:
     public = public_names()["pto"]
     lines = [
         f'{_NOTE}#include "ascsim/pto.hpp"\n\nnamespace pto {{\n',
-        *(text for name, definitions in named.items() for x in definitions for text in _tile_functions(x, name)),
+        *(
+            text
+            for name, definitions in named.items()
+            for x in definitions
+            for text in _tile_functions(x, name, definitions)
+        ),
         "",
     ]
     for name, definitions in named.items():
@@ -744,8 +749,12 @@ def _absent_tile(name: str, attribute: str, known: dict[str, Any]) -> Iterator[s
             yield f"template <{', '.join(before)}, class... Types> {attribute} ::ascsim::Absent {name}({given});"
 
 
-def _tile_functions(definition: d.Definition, name: str) -> Iterator[str]:
-    """A function for each template form and each selection of optional operands."""
+def _tile_functions(definition: d.Definition, name: str, of_name: Sequence[d.Definition]) -> Iterator[str]:
+    """A function for each template form and each selection of optional operands.
+
+    Of the forms of one name, one that says nothing of its tiles' memories takes those that no other form takes.
+    """
+    others = [] if definition.is_placed else [other for other in of_name if other.is_placed]
     enums = {o.name for o in definition.operands if o.sort.value == "enumeration"}
     forms = [tuple(form.split()) for form in definition.cpp_templates]
     values = {word for form in forms for word in form if word in enums}
@@ -754,10 +763,12 @@ def _tile_functions(definition: d.Definition, name: str) -> Iterator[str]:
     without_values = [] if needs_values else [plain]
     for form in [*without_values, *(form for form in forms if enums & set(form))]:
         for selection in _selections(definition, values):
-            yield _tile_function(definition, name, form, selection)
+            yield _tile_function(definition, name, form, selection, others)
 
 
-def _tile_function(definition: d.Definition, name: str, form: Sequence[str], selection: Sequence[str]) -> str:
+def _tile_function(
+    definition: d.Definition, name: str, form: Sequence[str], selection: Sequence[str], others: Sequence[d.Definition]
+) -> str:
     from ascsim.isa import definition as d
 
     by_name = {o.name: o for o in definition.operands}
@@ -773,6 +784,8 @@ def _tile_function(definition: d.Definition, name: str, form: Sequence[str], sel
             template.append(f"class {word}_type")
             trait = "is_tile" if operand.sort is d.Sort.TILE else "is_global"
             conditions.append(f"{trait}<{word}_type>::value")
+            if operand.lies_in:
+                conditions.append(_lies_in(word, operand))
         elif operand.sort is d.Sort.SCALAR:
             template.append(f"class {word}_type")
             conditions.append(f"std::is_same_v<{word}_type, {_tile_scalar(definition, operand, classes)}>")
@@ -791,6 +804,7 @@ def _tile_function(definition: d.Definition, name: str, form: Sequence[str], sel
             kind = f"{word}_type" if word in form else _tile_scalar(definition, operand, classes)
             parameters.append(f"{kind} {word}")
             setters[word] = f"::ascsim::set_scalar({{o}}, {word})"
+    conditions += _not_of(others, classes)
     wait = ""
     if getattr(definition, "wait_events", True):
         template.append("class... Events")
@@ -807,6 +821,20 @@ def _tile_function(definition: d.Definition, name: str, form: Sequence[str], sel
         f"template <{', '.join(template)}> ASCSIM_INLINE RecordEvent {name}({', '.join(parameters)}) "
         f"{{ {wait}{_counted(issue, counts)}; return {{}}; }}"
     )
+
+
+def _lies_in(word: str, operand: d.Operand) -> str:
+    """The condition that a tile lies in one of the memories that its operand is for."""
+    spaces = ", ".join(f"::ascsim::Space::{space.name}" for space in operand.lies_in)
+    return f"detail::lies_in<{word}_type, {spaces}>()"
+
+
+def _not_of(others: Sequence[d.Definition], classes: Sequence[str]) -> Iterator[str]:
+    """The conditions that tiles are not where those forms want them; they have the operands' names in common."""
+    for other in others:
+        places = [_lies_in(o.name, o) for o in other.operands if o.lies_in and o.name in classes]
+        if places:
+            yield f"!({' && '.join(places)})"
 
 
 def _tile_scalar(definition: d.Definition, operand: d.Operand, classes: Sequence[str]) -> str:

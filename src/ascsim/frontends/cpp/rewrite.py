@@ -114,7 +114,7 @@ _BLANKED = DEVICE_QUALIFIERS | SPACES.keys() | CORES.keys() | _OTHER_WORDS | _WO
 
 # The rule that asks for a compilation for the cube core: the text mentions one of these.
 _USES_AIC = re.compile(
-    rb"\b__cube__\b|\b__mix__\b|\b__DAV(?:_C\d+)?_CUBE__\b|\bASC(?:END)?_IS_AIC\b|\bTileType\s*::\s*(?:Left|Right|Acc)\b"
+    rb"\b__cube__\b|\b__mix__\b|\b__DAV(?:_C\d+)?_CUBE__\b|\bASC(?:END)?_IS_AIC\b|\bTile(?:Type\s*::\s*)?(?:Left|Right|Acc)\b"
 )
 # What makes a text worth a compilation for a device at all.
 _DEVICE_CODE = re.compile(

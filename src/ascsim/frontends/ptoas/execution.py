@@ -22,6 +22,7 @@ from ascsim.frontends.ptoas.lowering import Bound, Call, Ref
 from ascsim.frontends.ptoas.matching import counted, is_counts, match, typed
 from ascsim.frontends.ptoas.types import (
     DYNAMIC,
+    LOCATIONS,
     PointerType,
     TileType,
     ViewType,
@@ -30,13 +31,9 @@ from ascsim.frontends.ptoas.types import (
 from ascsim.frontends.ptoas.types import Tile as TileSpec
 from ascsim.isa.definition import BoundRegisterInstruction, Definition, RegisterInstruction, Registry
 from ascsim.machine.operands import NO_ADDRESS, GlobalTensor, Pointer, Tile
-from ascsim.machine.words import BLayout, SLayout, Space
+from ascsim.machine.words import BLayout, CompactMode, SLayout, Space
 from ascsim.profiles import Profile
 
-SPACES = {
-    "vec": Space.UB, "mat": Space.L1, "left": Space.L0A, "right": Space.L0B, "acc": Space.L0C, "bias": Space.BT,
-    "scaling": Space.FB,
-}  # fmt: skip
 LAYOUTS = {"nd": 0, "dn": 1, "nz": 2}
 MAX_RANK = 5
 
@@ -50,12 +47,13 @@ def tile_of(spec: TileSpec, name: str = "") -> Tile:
         valid_rows=spec.rows if spec.valid_rows == DYNAMIC else spec.valid_rows,
         valid_cols=spec.cols if spec.valid_cols == DYNAMIC else spec.valid_cols,
         address=NO_ADDRESS,
-        space=SPACES[spec.location],
+        space=LOCATIONS[spec.location],
         blayout=BLayout[spec.blayout.upper()],
         slayout=SLayout[spec.slayout.upper()],
         fractal=spec.fractal,
         pad=spec.pad,
         name=name,
+        compact=CompactMode(spec.compact),
     )
 
 

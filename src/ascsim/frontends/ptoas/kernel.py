@@ -171,7 +171,6 @@ class Kernel:
         """
         if not 1 <= blocks <= profile.max_blocks:
             raise UserError(f"a launch has 1 to {profile.max_blocks} blocks, not {blocks}")
-        self._refuse_cube()
         self._check_values(values)
         executor = Executor(profile, self.file.registry)
         self._reserve(executor)
@@ -195,17 +194,16 @@ class Kernel:
 
         mode = sync or ("manual" if self.is_manual else "auto")
         ordered = {argument.name: values[argument.name] for argument in self.arguments}
-        takes_tiles = any(
-            isinstance(parameter.type, TileType) for parameter in parameters
-        )  # all blocks fill and leave them
-        return launch(self.name, function, profile, blocks, ordered, mode, "ptoas", is_closed=not takes_tiles)
+        return launch(self.name, function, profile, blocks, ordered, mode, dialect="ptoas", side=self.side)
 
-    def _refuse_cube(self) -> None:
+    @property
+    def side(self) -> str:
+        """The core that it runs on: as it says, else ``aic`` where it has an instruction that only the cube core has."""
         kind = self.function.attributes.get("pto.kernel_kind")
-        if kind is not None and plain(kind) == Word("cube", "kernel_kind"):
-            raise UserError(
-                f"{self.name} is a kernel of the cube core, which is not implemented", site_of(self.function)
-            )
+        if kind is not None:
+            return "aic" if plain(kind) == Word("cube", "kernel_kind") else "aiv"
+        named = (self.file.registry.by_asm.get(op.mnemonic, ()) for op in self._instructions())
+        return "aic" if any(forms and all(d.core == "aic" for d in forms) for forms in named) else "aiv"
 
     def _value(self, name: str) -> SSAValue:
         block = self.function.regions[0].blocks[0]

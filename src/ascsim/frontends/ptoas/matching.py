@@ -24,6 +24,7 @@ from ascsim.diagnostics import Refused, UserError
 from ascsim.frontends.ptoas.dialect import Argument, Flag
 from ascsim.frontends.ptoas.lowering import Call, Ref
 from ascsim.frontends.ptoas.types import (
+    LOCATIONS,
     MaskType,
     OpaqueType,
     PointerType,
@@ -353,6 +354,8 @@ _SORTS: dict[Sort, tuple[type, ...]] = {
 def _takes(operand: Operand, value: Any, types: Sequence[Attribute]) -> bool:
     if isinstance(value, Ref):
         kind = types[value.position]
+        if operand.lies_in and isinstance(kind, TileType) and LOCATIONS[kind.data.location] not in operand.lies_in:
+            return False
         kinds = _SORTS.get(operand.sort)
         return isinstance(kind, kinds) if kinds is not None else is_scalar(kind)
     if isinstance(value, Word | Flag | str):

@@ -19,11 +19,16 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ascsim.machine.dtypes import DTYPES, DType, dtype
+from ascsim.machine.words import Space
 
 DYNAMIC = -1
 """The extent that text writes as ``?``."""
 
-LOCATIONS = ("vec", "mat", "left", "right", "acc", "bias", "scaling")
+LOCATIONS = {
+    "vec": Space.UB, "mat": Space.L1, "left": Space.L0A, "right": Space.L0B, "acc": Space.L0C, "bias": Space.BT,
+    "scaling": Space.FB,
+}  # fmt: skip
+"""The memory behind each place of a tile."""
 BLAYOUTS = ("row_major", "col_major")
 SLAYOUTS = ("none_box", "row_major", "col_major")
 PADS = ("null", "zero", "max", "min")
@@ -410,7 +415,7 @@ def _tile_of(found: dict[str, str]) -> Tile:
         cols=cols,
         valid_rows=valid_rows,
         valid_cols=valid_cols,
-        location=_choose(found.get("location", "vec"), LOCATIONS, "place for a tile"),
+        location=_choose(found.get("location", "vec"), tuple(LOCATIONS), "place for a tile"),
         blayout=_choose(found.get("blayout", "row_major"), BLAYOUTS, "blayout"),
         slayout=_choose(found.get("slayout", "none_box"), SLAYOUTS, "slayout"),
         fractal=_integer(found.get("fractal", "512"), "fractal"),

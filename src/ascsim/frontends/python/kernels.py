@@ -37,7 +37,8 @@ from ascsim.machine.words import BLayout, PadValue, SLayout, Space
 
 @dataclass(frozen=True)
 class Kernel:
-    """A Python kernel and how it is launched: on ``arch`` (default a2a3), with ``sync`` manual (default) or auto.
+    """A Python kernel and how it is launched: on ``arch`` (default a2a3), with ``sync`` manual (default) or auto, each block
+    on a vector core (``core`` is ``aiv``) or on a cube core (``aic``).
 
     Index with the number of blocks, then call with arrays and scalars.
     """
@@ -46,13 +47,14 @@ class Kernel:
     arch: str | profiles.Profile | None = None
     sync: str | None = None
     raise_on_error: bool = True
+    core: str = "aiv"
 
     def on(self, arch: str | profiles.Profile) -> Kernel:
         """The kernel on another profile."""
         return replace(self, arch=arch)
 
     def options(self, **changes: Any) -> Kernel:
-        """The kernel with ``sync`` ("manual", "auto") or ``raise_on_error`` changed."""
+        """The kernel with ``sync`` ("manual", "auto"), ``core`` ("aiv", "aic") or ``raise_on_error`` changed."""
         return replace(self, **changes)
 
     def __getitem__(self, blocks: int) -> Callable[..., Run]:
@@ -68,11 +70,13 @@ class Kernel:
         blocks = script.blocks or blocks
         if not 1 <= blocks <= profile.max_blocks:
             raise UserError(f"a launch has 1 to {profile.max_blocks} blocks, not {blocks}")
+        if self.core not in ("aiv", "aic"):
+            raise UserError(f"a kernel runs on core 'aiv' (vector) or 'aic' (cube), not {self.core!r}")
         names = list(inspect.signature(self.function).parameters)
         if len(names) != len(args):
             raise UserError(f"kernel {self.name} takes {len(names)} arguments ({', '.join(names)}), not {len(args)}")
         run = launch(self.name, self.function, profile, blocks, dict(zip(names, args, strict=True)),
-                     self.sync or script.sync or "manual")  # fmt: skip
+                     self.sync or script.sync or "manual", side=self.core)  # fmt: skip
         return conclude(run, self.raise_on_error)
 
     @property

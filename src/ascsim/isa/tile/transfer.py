@@ -260,7 +260,7 @@ def _same_layout(tile: str, view: str, single_line: bool) -> Rule:
                   mend="Declare the GlobalTensor with the tile's layout.")  # fmt: skip
 
 
-def _boxes(tile: str, view: str) -> Rule:
+def boxes_of_view(tile: str, view: str) -> Rule:
     """The last two dimensions of a view in layout NZ are those of a box."""
 
     def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
@@ -472,7 +472,7 @@ class TLoad:
         _implemented("dst", "src"),
         _same_size("dst", "src"),
         _same_layout("dst", "src", single_line=False),
-        _boxes("dst", "src"),
+        boxes_of_view("dst", "src"),
         *_not_empty("TLOAD-3", "dst", "src"),
         *_same_shape("TLOAD-2", "dst", "src"),
         *_few_lines("TLOAD-4", "dst", "src"),
@@ -559,7 +559,7 @@ class TStore:
         _implemented("src", "dst"),
         _same_size("src", "dst"),
         _same_layout("src", "dst", single_line=True),
-        _boxes("src", "dst"),
+        boxes_of_view("src", "dst"),
         *_not_empty("TSTORE-3", "src", "dst"),
         *_held_by_view(),
         _same_shape("TSTORE-2", "src", "dst")[1],

@@ -14,7 +14,8 @@ extern "C" {
 enum AscsimSort { ASCSIM_ABSENT = 0, ASCSIM_TILE = 1, ASCSIM_GLOBAL = 2, ASCSIM_POINTER = 3, ASCSIM_SCALAR = 4, ASCSIM_ENUM = 5 };
 
 // One operand of an instruction that goes through machine.issue. `address` is a tile's address as the user gave it (an
-// offset, or a pointer into the space's buffer; ~0 when unassigned), a pointer, or a scalar's bits.
+// offset, or a pointer into the space's buffer; ~0 when unassigned), a pointer, or a scalar's bits. A tile has in `shape` the
+// bits of its own pad value, its compact mode, and whether it is k-aligned.
 #define ASCSIM_MAX_OPERANDS 16
 typedef struct AscsimOperand {
     uint8_t sort, dtype, space, blayout, slayout, pad;
@@ -91,13 +92,8 @@ typedef struct AscsimCore {
     uint32_t subblock, subblocks;
     uint64_t dynamic_ub;
     uint64_t kept[ASCSIM_KEPT];
-    uint64_t streams;  // unaligned registers so far
 } AscsimCore;
 extern AscsimCore ascsim_core;
-
-// How many event ids each core has been given for a pair of pipes: they go on from launch to launch.
-#define ASCSIM_PIPES 11
-extern uint8_t ascsim_event_ids[ASCSIM_PIPES][ASCSIM_PIPES][1 << 16];
 
 // Add to a 32-bit number in global memory, past the data cache; returns what it was. A core that does so twice in a row
 // waits for others: they go on first.

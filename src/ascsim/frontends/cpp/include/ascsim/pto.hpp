@@ -758,12 +758,12 @@ inline constexpr bool all_events_v = (is_event<Ts>::value && ...);
 template <pipe_t SrcPipe, pipe_t DstPipe>
 class EventIdCounter {
 public:
-    ASCSIM_QUIET static event_t GetNextId() { return static_cast<event_t>(next()++ % EVENT_ID_MAX); }
-    ASCSIM_QUIET static event_t PeekNextId() { return static_cast<event_t>(next() % EVENT_ID_MAX); }
-    ASCSIM_QUIET static void Reset() { next() = 0; }
+    ASCSIM_QUIET static event_t GetNextId() { return static_cast<event_t>(next_[ascsim_core.core]++ % EVENT_ID_MAX); }
+    ASCSIM_QUIET static event_t PeekNextId() { return static_cast<event_t>(next_[ascsim_core.core] % EVENT_ID_MAX); }
+    ASCSIM_QUIET static void Reset() { next_[ascsim_core.core] = 0; }
 
 private:
-    ASCSIM_QUIET static uint8_t& next() { return ascsim_event_ids[SrcPipe][DstPipe][ascsim_core.core]; }
+    static inline uint8_t next_[UINT16_MAX + 1];
 };
 
 template <Op SrcOp, Op DstOp, bool AutoToken = true, event_t EventID = EVENT_ID0>
@@ -884,6 +884,14 @@ ASCSIM_INLINE void PtoSetWaitFlag([[maybe_unused]] event_t set = EVENT_ID0, [[ma
 
 namespace detail {
 
+// Whether a tile lies in one of these memories: by that the forms of an instruction are told apart.
+template <class TileData, ::ascsim::Space... spaces>
+constexpr bool lies_in()
+{
+    if constexpr (is_tile_data_v<TileData>) return ((space_of(TileData::Loc) == spaces) || ...);
+    return false;
+}
+
 // Give a tile the address that an instruction has found for it.
 template <class TileData>
 ASCSIM_INLINE void bind([[maybe_unused]] TileData& tile, [[maybe_unused]] int64_t address)
@@ -909,6 +917,8 @@ ASCSIM_QUIET void set_operand(::ascsim::Operand& operand, const TileData& tile)
     operand.valid_rows = static_cast<int32_t>(tile.GetValidRow());
     operand.valid_cols = static_cast<int32_t>(tile.GetValidCol());
     operand.shape[0] = is_custom_pad ? static_cast<int64_t>(static_cast<uint32_t>(static_cast<uint64_t>(TileData::PadVal))) : 0;
+    operand.shape[1] = static_cast<int64_t>(TileData::Compact);
+    operand.shape[2] = tile.GetKAligned();
 }
 
 template <class Element, class Shape, class Stride, Layout Layout_>
