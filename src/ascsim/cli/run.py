@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ascsim import cli
 from ascsim.cli.options import existing, kernel_options, wants_pictures, wants_time
 from ascsim.cli.timing import write_page
 from ascsim.diagnostics import UserError, settings
@@ -151,6 +152,7 @@ def _run_python(file: Path, options: dict[str, Any]) -> Finished:
     runs: list[Run] = []
     launch.observe(runs.append, options["arch"], options["sync"], options["blocks"] or 0)
     status = 0
+    cli.runs_scripts = True
     before = sys.argv
     sys.argv = [str(file), *options["program_arguments"]]
     sys.path.insert(0, str(file.parent))
@@ -196,6 +198,9 @@ _OF_CPP = (
 
 
 def _run_pto(file: Path, options: dict[str, Any]) -> Finished:
+    from ascsim.blas import import_numpy
+
+    import_numpy()
     from ascsim import profiles
     from ascsim.cli import arguments
     from ascsim.frontends import ptoas

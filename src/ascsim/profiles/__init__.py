@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from ascsim.diagnostics import UserError
 
@@ -61,7 +60,7 @@ NAMES = ("a2a3", "a5", "cpu")
 @cache
 def load(name: str) -> Profile:
     """The profile of that exact name."""
-    data = tomllib.loads((resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8"))
+    data = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
     return Profile(
         name=data["name"],
         title=data["title"],
@@ -98,6 +97,8 @@ def find(name: str | Profile) -> Profile:
     known = {alias: profile for profile in profiles() for alias in (profile.name, *profile.aliases)}
     if wanted in known:
         return known[wanted]
+    import difflib
+
     near = difflib.get_close_matches(wanted, known, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     listing = "; ".join(f"{p.name} ({', '.join(p.aliases[:4])}, ...)" for p in profiles())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from ascsim.diagnostics import UserError
@@ -104,7 +104,7 @@ def costs(name: str) -> Costs:
     Raises:
         UserError: the profile is no chip.
     """
-    file = resources.files(__package__) / f"{name}.costs.toml"
+    file = Path(__file__).with_name(f"{name}.costs.toml")
     if not file.is_file():
         raise UserError(
             f"profile {name} is no chip and its instructions take no time; choose one: --npu-arch a3 or --npu-arch a5"

@@ -22,7 +22,7 @@ PRELUDE = """
 #define __simd_vf__
 """
 
-LAUNCH = """
+LAUNCH = r"""
 #pragma once
 #include <tuple>
 extern "C" void fake_launch(const char* kernel, int line, int blocks, void* entry, void* arguments);
@@ -35,23 +35,37 @@ template <unsigned long long Unit, class F, class T> __attribute__((used, noinli
     F* f = nullptr;
     std::apply(*f, *static_cast<T*>(p));
 }
+template <class Kernel> struct Call;
+template <class... P> struct Call<void (*)(P...)> { using Arguments = std::tuple<P...>; };
+template <unsigned long long Unit, auto Kernel> __attribute__((used, noinline)) void kernel_entry(void* p)
+{
+    std::apply(Kernel, *static_cast<typename Call<decltype(Kernel)>::Arguments*>(p));
+}
 struct Config { int blocks; };
 template <class B, class... A> Config launch_config(B blocks, A...) { return {int(blocks)}; }
 struct Launch {
     const char* kernel;
     int line;
     Config config;
-    template <unsigned long long Unit, class F, class... A> void run(F, A... a) const
+    template <unsigned long long Unit, auto Kernel = nullptr, class F, class... A> void run(F, A... a) const
     {
-        std::tuple<A...> packed(a...);
-        auto* address = reinterpret_cast<void*>(&entry<Unit, F, std::tuple<A...>>);
-        fake_launch(kernel, line, config.blocks, address, &packed);
+        if constexpr (std::is_same_v<decltype(Kernel), std::nullptr_t>) {
+            std::tuple<A...> packed(a...);
+            auto* address = reinterpret_cast<void*>(&entry<Unit, F, std::tuple<A...>>);
+            fake_launch(kernel, line, config.blocks, address, &packed);
+        } else {
+            typename Call<decltype(Kernel)>::Arguments packed(a...);
+            auto* address = reinterpret_cast<void*>(&kernel_entry<Unit, Kernel>);
+            fake_launch(kernel, line, config.blocks, address, &packed);
+        }
     }
 };
 template <class T, class Name> T& local_array(Space space, Name name, unsigned = 32)
 {
     return *static_cast<T*>(fake_array(int(space), sizeof(T), name()));
 }
+#define ASCSIM_LAUNCHED(kernel) \
+    __attribute__((used)) static void (*const entry_of_##kernel)(void*) = &::ascsim::kernel_entry<ASCSIM_TU, &kernel>;
 struct VfScope { explicit VfScope(const char* name) { fake_scope(name); } };
 template <class T> void must_be_float(T)
 {

@@ -351,6 +351,49 @@ def test_an_edit_links_again_what_it_changed(options: BuildOptions, toolbox: Pat
     assert run(toolbox, "main").returncode == 3
 
 
+def test_an_edit_of_the_host_program_compiles_no_device_code(
+    options: BuildOptions, toolbox: Path, tmp_path: Path
+) -> None:
+    text = """\
+#include <cstdio>
+namespace {
+__global__ __vector__ void fill(__gm__ float* p, int n)
+{
+    *p = n + ASCSIM_SIDE;
+}
+}
+int main()
+{
+    float f = 0;
+    const short n = 4;
+    fill<<<2>>>(&f, n);
+    printf("%g\\n", f);
+}
+"""
+    options = replace(options, cache=tmp_path / "cache")
+
+    def sides(text: str) -> list[str]:
+        written(tmp_path, k_asc=text)
+        commands = build(["k.asc", "-o", "main", "--npu-arch=a5"], options).commands
+        return sorted(set(re.findall(r"ASCSIM_SIDE=\d", " ".join(commands))))
+
+    assert sides(text) == ["ASCSIM_SIDE=0", "ASCSIM_SIDE=1"]
+    assert run(toolbox, "main").stdout == "launch fill line 12 blocks 2\n5\n", "compiled for the device"
+    assert sides(text.replace("printf(", 'puts("now");\n    printf(')) == ["ASCSIM_SIDE=0"]
+    assert run(toolbox, "main").stdout.splitlines()[-2:] == ["now", "5"]
+    assert sides(text.replace("n + ASC", "2 * n + ASC").replace("printf(", 'puts("now");\n    printf(')) == [
+        "ASCSIM_SIDE=1"
+    ]
+    assert run(toolbox, "main").stdout.splitlines()[-2:] == ["now", "9"]
+
+
+def test_a_wrong_argument_of_a_launch_is_told_at_its_line(options: BuildOptions, tmp_path: Path) -> None:
+    written(tmp_path, k_asc="__global__ void k(float* p) { }\nint main()\n{\n    k<<<1>>>(3.5);\n}\n")
+    with pytest.raises(CompileError) as caught:
+        build(["k.asc", "-o", "main", "--npu-arch=a5"], options)
+    assert "k.asc:4:" in caught.value.text and "float*" in caught.value.text
+
+
 def test_somebody_else_may_work_while_the_compilers_do(options: BuildOptions, tmp_path: Path) -> None:
     told: list[str] = []
     options = replace(options, cache=tmp_path / "cache", meanwhile=lambda: told.append("now"))
@@ -507,7 +550,7 @@ def test_preprocessing_answers_on_standard_output(
 ) -> None:
     written(tmp_path, k_asc="__global__ void k() { }\nvoid f() { k<<<1>>>(); }\n")
     build(["-E", "k.asc", "--npu-arch=a5"], options)
-    assert "ULL>([](auto" in capsys.readouterr().out
+    assert "ULL, k>([](auto" in capsys.readouterr().out
 
 
 def test_compile_program_keeps_programs_in_the_cache(options: BuildOptions, toolbox: Path, tmp_path: Path) -> None:

@@ -541,3 +541,126 @@ def test_loops_count_their_rounds_where_address_registers_do() -> None:
     )
     assert "void other(int n) { for (;;) { } }" in text
     assert "Loop" not in rewritten(source.replace("addr_reg", "long"))
+
+
+# Host functions in device text
+
+NO_WORDS: frozenset[str] = frozenset()
+
+
+def device(source: str, elsewhere: frozenset[str] = NO_WORDS, **options) -> str:
+    """The device text of a source of its own."""
+    return rewrite(source.encode(), "k.asc", elsewhere=lambda: elsewhere, **options).text
+
+
+HOST = """\
+#include <vector>
+namespace {
+template <int N> __aicore__ void work(int* p) { p[0] = helper(N); }
+int helper(int x) { return x + 1; }
+__global__ __vector__ void one(int* p)
+{
+    work<1>(p);
+}
+}
+extern "C" __global__ void two(float x) { }
+static int shown(int x) { return x; }
+template <typename F>
+bool check(int n, F launch)
+{
+#define KEPT 1
+    aclInit(nullptr);
+    return launch(n + shown(helper(n)));
+}
+bool check_again();
+bool check_again() { return check(1, [](int) { return true; }); }
+constexpr int kSize = KEPT;
+int main()
+{
+    check(1, [&](int n) { one<<<n>>>(nullptr); return true; });
+    two<<<1>>>(3);
+    return !check_again();
+}
+// The end.
+"""
+
+
+def test_what_devices_can_do_without_is_left_out() -> None:
+    text = device(HOST)
+    lines = text.splitlines()
+    assert lines[7] == "} ASCSIM_LAUNCHED(one)"
+    assert lines[9] == 'extern "C" __global__ void two(float x) { } ASCSIM_LAUNCHED(two)'
+    assert "shown" not in text and "check(" not in text and "main" not in text and "Launch{" not in text
+    assert "int helper(int x) { return x + 1; }" in text, "device code calls it"
+    assert lines[14] == "#define KEPT 1", "on its line"
+    assert lines[-1] == "constexpr int kSize = KEPT;" and len(lines) == HOST[: HOST.index("int main")].count("\n")
+    assert "bool check_again();" in text, "a declaration asks for nothing"
+
+
+def test_an_edit_of_host_code_at_the_end_leaves_the_device_text() -> None:
+    assert device(HOST) == device(HOST.replace("return !check", "\n    puts(__func__);\n    return !check"))
+    assert device(HOST) != device(HOST.replace("x + 1", "x + 2"))
+    before = rewrite(HOST.encode(), elsewhere=lambda: NO_WORDS).host_text
+    assert before == rewrite(HOST.replace("work<1>(p)", "work<2>(p)").encode(), elsewhere=lambda: NO_WORDS).host_text
+
+
+def test_a_launch_names_the_kernel() -> None:
+    text = rewrite(HOST.encode(), elsewhere=lambda: NO_WORDS).host_text
+    assert ".run<ASCSIM_TU, one>([](auto... ascsim_a) { one(ascsim_a...); }, nullptr)" in text
+    assert ".run<ASCSIM_TU, two>(" in text
+
+
+@pytest.mark.parametrize(
+    "addition",
+    [
+        "template <int N> __global__ void many(int* p) { }\nvoid f() { many<3><<<1>>>(nullptr); }",
+        "template <class K> void f(K k) { k<<<1>>>(nullptr); }",
+        "__global__ void given(int x = 3) { }\nvoid f() { given<<<1>>>(); }",
+        "__global__ void same(int x) { }\nvoid same(float x) { }\nvoid f() { same<<<1>>>(3); }",
+        "struct S { static __global__ void in(int x) { } };\nvoid f() { S::in<<<1>>>(3); }",
+        "__global__ void elsewhere(int x);\nvoid f() { elsewhere<<<1>>>(3); }",
+        "#ifdef A\n__global__ void twin(int x) { }\n#else\n__global__ void twin(float x) { }\n#endif\n"
+        "void f() { twin<<<1>>>(3); }",
+        "#define RUN(k) k<<<1>>>(nullptr)",
+    ],
+)
+def test_a_launch_without_such_a_name_needs_the_host_code(addition: str) -> None:
+    text = device(f"{addition}\n{HOST}")
+    assert "int main()" in text and "bool check(int n" in text
+    assert ".run<ASCSIM_TU, one>(" in text and "ASCSIM_LAUNCHED(one)" in text
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "static Registrar registered(check_again);",
+        "auto* pointer = &check_again;",
+        "#define CALL check_again()",
+        "__aicore__ bool on_device() { return check_again(); }",
+        "struct Member { bool f() { return check_again(); } };",
+        "bool unsure() { return check_again(); }",
+    ],
+)
+def test_a_host_function_that_is_named_elsewhere_stays(use: str) -> None:
+    text = device(HOST + use + "\n")
+    assert "{ return check(1," in text and "bool check(int n" in text and "shown(int x)" in text
+    assert "main" not in text
+
+
+def test_what_an_included_file_names_or_launches_stays() -> None:
+    text = device(HOST, frozenset({"check"}))
+    assert "bool check(int n" in text and "check_again() {" not in text and "main" not in text
+    assert "ASCSIM_LAUNCHED(one)" not in device(HOST, frozenset({"one"})), "it may be overloaded"
+    assert "int main()" in device(HOST, known=Names(has_launches=True))
+
+
+def test_an_included_file_and_a_portable_program_are_whole() -> None:
+    assert "int main()" in rewritten(HOST) and "ASCSIM_LAUNCHED" not in rewritten(HOST)
+    assert "int main()" in device(HOST, device_calls_are_launches=True)
+
+
+def test_host_functions_that_a_condition_cuts_stay() -> None:
+    cut = HOST.replace("int main()\n{", "#ifdef A\nint main(int) {\n#else\nint main()\n{\n#endif")
+    text = device(cut)
+    assert text.count("#ifdef A") == text.count("#endif")
+    assert ("int main()" in text) == ("return !check_again" in text)

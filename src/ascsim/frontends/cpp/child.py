@@ -27,7 +27,12 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ascsim.blas import import_numpy
+
+import_numpy()
+
 import numpy as np
+import numpy.ctypeslib
 
 from ascsim import profiles
 from ascsim.diagnostics import Site, UserError
@@ -44,6 +49,7 @@ FATAL_STATUS = 70
 def main(job: int) -> NoReturn:
     """Run what the file descriptor says; nothing if it says nothing, because the program could not be built."""
     with os.fdopen(job, encoding="utf-8") as pipe:
+        profiles.profiles()
         gc.freeze()
         gc.enable()
         words = pipe.read()

@@ -11,7 +11,10 @@ Most of the qualifiers are empty macros in ascsim's headers; this pass does only
 - a ``__simd_vf__`` function gets an ``::ascsim::VfScope`` after its opening brace;
 - in a file with address registers the loops of such functions (and of ``__simd_callee__`` ones) count their rounds;
 - the attribute ``[aicore]`` becomes blanks;
-- in the text for the host compiler the bodies of device functions are left out, as the vendor's host pass does.
+- in the text for the host compiler the bodies of device functions are left out, as the vendor's host pass does;
+- in the text for the device compilers host functions are left out where no launch needs them there: a kernel that is
+  defined once, and is no template, is launched by its name (``.run<ASCSIM_TU, K>(...)``), and its own text brings what a
+  device image needs for that, ``ASCSIM_LAUNCHED(K)``.
 
 Launches are found by their tokens, which works in macro bodies and across ``#ifdef`` lines too; declarations, function
 definitions and calls by tree-sitter, on a copy in which the vendor's words are blanked with spaces of the same length
@@ -23,7 +26,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -202,9 +205,12 @@ class Names:
 
     kernels: frozenset[str] = frozenset()
     qualifiers: frozenset[str] = frozenset()
+    has_launches: bool = False
 
     def __or__(self, other: Names) -> Names:
-        return Names(self.kernels | other.kernels, self.qualifiers | other.qualifiers)
+        return Names(
+            self.kernels | other.kernels, self.qualifiers | other.qualifiers, self.has_launches or other.has_launches
+        )
 
 
 @dataclass(frozen=True)
@@ -225,6 +231,12 @@ class Rewritten:
     is_changed: bool
 
 
+_NAMESPACES = frozenset(("namespace_definition", "declaration_list", "translation_unit"))
+"""Where functions that are no members stand."""
+_PLAIN_NAME = re.compile(rb"(::)?\w+(::\w+)*")
+_OF_HOST = re.compile(rb"\bacl[A-Zr]\w+\b|<<<")
+
+
 def rewrite(
     source: bytes,
     path: str = "<source>",
@@ -232,6 +244,7 @@ def rewrite(
     *,
     device_calls_are_launches: bool = False,
     export_kernels: bool = False,
+    elsewhere: Callable[[], frozenset[str]] | None = None,
 ) -> Rewritten:
     """Rewrite one file.
 
@@ -243,6 +256,8 @@ def rewrite(
             launches one block, as portable (``cpu``) programs mean it.
         export_kernels: export each kernel that is no template (include/ascsim/exports.hpp), for callers that have no
             host program.
+        elsewhere: for the source itself: what tells the words of the user's files that it includes. Of those, nothing
+            is left out.
 
     Raises:
         RewriteError: a ``<<<`` is not part of a launch, or an on-chip array has an initialiser.
@@ -250,7 +265,7 @@ def rewrite(
     if not _has_vendor_words(source, known):
         text = source.decode("utf-8", "surrogateescape")
         return Rewritten(text, text, (), (), False, False, (), known, False)
-    return _Pass(source, path, known, device_calls_are_launches, export_kernels).run()
+    return _Pass(source, path, known, device_calls_are_launches, export_kernels, elsewhere).run()
 
 
 def _has_vendor_words(source: bytes, known: Names) -> bool:
@@ -291,8 +306,9 @@ class _Pass:
     """One run over one file."""
 
     def __init__(
-        self, source: bytes, path: str, known: Names, device_calls_are_launches: bool, export_kernels: bool
-    ) -> None:
+        self, source: bytes, path: str, known: Names, device_calls_are_launches: bool, export_kernels: bool,
+        elsewhere: Callable[[], frozenset[str]] | None,
+    ) -> None:  # fmt: skip
         self.source = source
         self.path = path
         self.device_calls_are_launches = device_calls_are_launches
@@ -311,6 +327,10 @@ class _Pass:
         self.launched: set[int] = set()
         self.launch_gaps: list[tuple[int, int]] = []
         self.ambiguous: frozenset[str] = frozenset()
+        self.elsewhere = elsewhere
+        self.named: frozenset[str] = frozenset()
+        self.launched_by_name: set[str] = set()
+        self.are_all_named = True
 
     def run(self) -> Rewritten:
         explicit = [*self._find_launches(self.view, False), *self._find_launches(self.macro_view, True)]
@@ -318,6 +338,7 @@ class _Pass:
         functions = self._functions(root)
         kernels = tuple(self._kernel(function) for function in functions.values() if function.is_kernel)
         by_name = {kernel.name: kernel for kernel in sorted(kernels, key=lambda kernel: kernel.is_defined)}
+        self.named = self._named(functions)
         for launch in explicit:
             self._rewrite_launch(launch, by_name)
         calls = self._visit_calls(root, functions, by_name)
@@ -332,14 +353,18 @@ class _Pass:
         host_edits = self._host_edits(functions)
         edits = [*self.edits, *self.device_edits]
         return Rewritten(
-            text=self._apply(edits),
+            text=self._device_text(root, functions),
             host_text=self._apply(host_edits),
             kernels=kernels,
             launches=tuple(sorted(self.launches, key=lambda launch: (launch.line, launch.column))),
             uses_aic=bool(_USES_AIC.search(self.code)),
             has_device_code=any(_DEVICE_CODE.search(view) for view in (self.view, self.macro_view)),
             instructions_called=calls,
-            names=Names(self.known.kernels | by_name.keys(), self.known.qualifiers | self.own_qualifiers),
+            names=Names(
+                self.known.kernels | by_name.keys(),
+                self.known.qualifiers | self.own_qualifiers,
+                self.known.has_launches or bool(self.launches),
+            ),
             is_changed=bool(edits or host_edits),
         )
 
@@ -489,9 +514,14 @@ class _Pass:
             self.edits.append(_Edit(tokens.close, tokens.close + 3, b""))
         arguments = split_arguments(view, opening, closing)
         comma = b", " if arguments else b""
-        run = b")}).run<ASCSIM_TU>([](auto... ascsim_a) { %s(ascsim_a...); }%s" % (text, comma)
-        self.edits.append(_Edit(opening, opening + 1, run))
         name = last_name(text)
+        is_named = not in_macro and name in self.named and bool(_PLAIN_NAME.fullmatch(text))
+        if is_named:
+            self.launched_by_name.add(name)
+        self.are_all_named &= is_named
+        by_name = b", " + text if is_named else b""
+        run = b")}).run<ASCSIM_TU%s>([](auto... ascsim_a) { %s(ascsim_a...); }%s" % (by_name, text, comma)
+        self.edits.append(_Edit(opening, opening + 1, run))
         self._rewrite_null_arguments(view, arguments, kernels.get(name))
         line, column = self._position(callee)
         self.launches.append(Launch(text.decode(errors="replace"), line, column, tokens is None))
@@ -568,6 +598,8 @@ class _Pass:
         if self.export_kernels and kernel is not None and not kernel.is_template and name not in self.ambiguous:
             export = f" ASCSIM_EXPORT_KERNEL({name}, {function.name})".encode()
             self.device_edits.append(_Edit(body.end_byte, body.end_byte, export))
+        if kernel is not None and name in self.launched_by_name:
+            self.device_edits.append(_Edit(body.end_byte, body.end_byte, f" ASCSIM_LAUNCHED({name})".encode()))
 
     def _count_loops(self, body: tree_sitter.Node) -> None:
         """Let each loop tell its rounds: address registers count them."""
@@ -618,6 +650,93 @@ class _Pass:
             bodies.append(_Edit(body.start_byte + 1, body.end_byte - 1, left))
         edits = [*self.edits, *self.device_edits]
         return [*(edit for edit in edits if not any(body.start <= edit.start <= body.end for body in bodies)), *bodies]
+
+    # -- host functions in device text -------------------------------------------------------------------------------
+
+    def _named(self, functions: dict[int, _Function]) -> frozenset[str]:
+        """The kernels that a launch may name: defined once, in a namespace, and no other function has the name.
+
+        Default arguments are no part of a function's type.
+        """
+        if self.elsewhere is None or self.device_calls_are_launches:
+            return frozenset()
+        found: dict[str, list[_Function]] = {}
+        for function in functions.values():
+            if function.body is not None or _is_in(function.node, _NAMESPACES | {"linkage_specification"}):
+                found.setdefault(function.name, []).append(function)
+
+        def can_be_named(function: _Function) -> bool:
+            return (
+                function.is_kernel
+                and function.name.isidentifier()
+                and "template" not in function.words
+                and "=" not in _text(function.declarator)
+                and _is_in(function.node, _NAMESPACES | {"linkage_specification"})
+            )
+
+        names = {
+            name
+            for name, same in found.items()
+            if all(map(can_be_named, same)) and sum(function.body is not None for function in same) == 1
+        }
+        return frozenset(names - self.elsewhere()) if names else frozenset()
+
+    def _device_text(self, root: tree_sitter.Node, functions: dict[int, _Function]) -> str:
+        """The text for devices, without the host functions that it can do without.
+
+        Device code may call any function, whatever its qualifiers. One that it can do without calls acl or launches, or is
+        ``main``, or is called by such functions; and its name stands nowhere else. Directives within it stay, and so do
+        the lines; what follows the last line of code goes, so that an edit of host code at a file's end leaves the text.
+        """
+        edits = [*self.edits, *self.device_edits]
+        if self.elsewhere is None or not self.launched_by_name or not self.are_all_named or root.has_error:
+            return self._apply(edits)
+        if self.known.has_launches:
+            return self._apply(edits)
+        spans = [_span(function) for function in self._of_host_alone(functions, self.elsewhere())]
+        kept = [edit for edit in edits if not any(start <= edit.start < end for start, end in spans)]
+        rest = bytearray(self.code)
+        for start, end in spans:
+            rest[start:end] = blank(rest[start:end])
+        for directive in self.directives:
+            rest[directive.start() : directive.end()] = directive.group()
+        end_of_code = max([len(rest.rstrip()), *(end for start, end in spans if start < len(rest.rstrip()))])
+        left_out = [_Edit(start, end, self._emptied(start, end)) for start, end in spans if start < end_of_code]
+        return self._apply([*kept, *left_out, _Edit(end_of_code, len(self.source), b"\n")])
+
+    def _emptied(self, start: int, end: int) -> bytes:
+        """What stays of a part of the text that is left out: its directives, and its lines."""
+        pieces, at = [], start
+        for directive in self.directives:
+            if start <= directive.start() and directive.end() <= end:
+                pieces += [b"\n" * self.source.count(b"\n", at, directive.start())]
+                pieces += [self.source[directive.start() : directive.end()]]
+                at = directive.end()
+        return b"".join(pieces) + b"\n" * self.source.count(b"\n", at, end)
+
+    def _of_host_alone(self, functions: dict[int, _Function], elsewhere: frozenset[str]) -> list[_Function]:
+        """The host functions that are named by each other alone, as far as they are sure to be for the host."""
+        places = _NAMESPACES | {"template_declaration"}
+        free = [f for f in functions.values() if _is_in(f.node, places) and not self._is_device(f)]
+        defined = [
+            f
+            for f in free
+            if f.body is not None and f.name.isidentifier() and not f.words & {"constexpr", "consteval", "extern"}
+        ]
+        words_of = {f.name: Counter[str]() for f in defined}
+        for function in defined:
+            words_of[function.name] += Counter(_words(self.code[slice(*_span(function))]))
+        every = Counter(_words(self.code))
+        for function in free:
+            if function.body is None:
+                every[function.name] -= 1  # to declare is not to use
+        names = {f.name for f in defined if f.name == "main" or _OF_HOST.search(self.code, *_span(f))}
+        while more := {name for name in words_of if any(name in words_of[host] for host in names)} - names:
+            names |= more
+        names -= elsewhere
+        while used := {name for name in names if (every - sum((words_of[n] for n in names), Counter()))[name] > 0}:
+            names -= used
+        return [function for function in defined if function.name in names]
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
@@ -901,6 +1020,22 @@ def _ancestors(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
     while parent is not None:
         yield parent
         parent = parent.parent
+
+
+def _is_in(node: tree_sitter.Node, places: frozenset[str]) -> bool:
+    """Whether there is nothing around a node but such places, and conditions."""
+    return all(ancestor.type in places or ancestor.type.startswith("preproc_") for ancestor in _ancestors(node))
+
+
+def _span(function: _Function) -> tuple[int, int]:
+    """Where a function's definition begins, with its template parameters, and ends."""
+    node, parent = function.node, function.node.parent
+    node = parent if parent is not None and parent.type == "template_declaration" else node
+    return node.start_byte, node.end_byte
+
+
+def _words(text: bytes) -> list[str]:
+    return [word.decode() for word in WORD.findall(text)]
 
 
 def _text(node: tree_sitter.Node | None) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ascsim import profiles
+from ascsim.blas import import_numpy
 from ascsim.diagnostics import UserError, fold_equal
 from ascsim.frontends.cpp import driver, session
 from ascsim.frontends.cpp.arguments import LANGUAGES
@@ -76,6 +77,7 @@ def run_file(
 
 def _import_what_follows() -> None:
     """Import what judges the run, while the compiler and the program are at work."""
+    import_numpy()
     for name in ("ascsim.checks", "ascsim.frontends.cpp.endings", "ascsim.frontends.launch", "ascsim.report.terminal"):
         importlib.import_module(name)
 

@@ -12,13 +12,14 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from ascsim.cache import write_atomically
 from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp.rewrite import Call, Kernel, Names, Rewritten, rewrite
-from ascsim.frontends.cpp.tokens import mask
+from ascsim.frontends.cpp.tokens import WORD, mask
 
 Part = Literal["host", "device"]
 PARTS: tuple[Part, ...] = ("host", "device")
@@ -151,9 +152,15 @@ class _Tree:
             known,
             device_calls_are_launches=self.device_calls_are_launches,
             export_kernels=self.export_kernels,
+            elsewhere=None if above else partial(self._words_beside, file),
         )
         file.is_copied = file.rewritten.is_changed
         return file.rewritten.names
+
+    def _words_beside(self, main: _File) -> frozenset[str]:
+        """The words of all files but one."""
+        others = [file.source for file in self.files.values() if file is not main]
+        return frozenset(word.decode() for source in others for word in WORD.findall(source))
 
     def write(self, main: _File, path: Path, overlay: Path) -> Prepared:
         """Write the copies and describe the translation unit."""

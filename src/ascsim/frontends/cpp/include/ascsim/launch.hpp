@@ -36,6 +36,32 @@ ASCSIM_ENTRY void entry(void* packed)
     std::apply(call->function, call->arguments);
 }
 
+// What a kernel is called with, in its own types.
+template <class Kernel>
+struct Call;
+
+template <class... Parameters>
+struct Call<void (*)(Parameters...)> {
+    using Arguments = std::tuple<Parameters...>;
+    static Arguments arguments(Parameters... given) { return Arguments(std::forward<Parameters>(given)...); }
+};
+
+template <class... Parameters>
+struct Call<void (*)(Parameters...) noexcept> : Call<void (*)(Parameters...)> {
+};
+
+// The same for a kernel that is defined once and is no template: nothing of the launch is in its type, so that a device
+// image has it without the host code. The source pass writes ASCSIM_LAUNCHED behind such a kernel.
+template <unsigned long long Unit, auto Kernel>
+ASCSIM_ENTRY void kernel_entry(void* packed)
+{
+    std::apply(Kernel, *static_cast<typename Call<decltype(Kernel)>::Arguments*>(packed));
+}
+
+#define ASCSIM_LAUNCHED(kernel)                                                        \
+    __attribute__((used)) static void (*const ascsim_entry_of_##kernel)(void*) = \
+        &::ascsim::kernel_entry<ASCSIM_TU, &kernel>;
+
 // A kernel's name that a macro's parameters make, as text.
 #define ASCSIM_TEXT(...) #__VA_ARGS__
 
@@ -90,17 +116,27 @@ public:
     // Inlined always, so that the return address that ascsim_launch sees lies in the user's line. Arguments come by
     // value: a reference to a static const member would need its definition. `Unit` is the number of the translation unit
     // (two files may have kernels of one name in anonymous namespaces); the text says it, so that this header is the same
-    // for all units and can be precompiled.
-    template <unsigned long long Unit, class Function, class... Arguments>
+    // for all units and can be precompiled. A kernel that has a name says so; a call that it does not take is left to the
+    // compiler to complain of, in the user's line.
+    template <unsigned long long Unit, auto Kernel = nullptr, class Function, class... Arguments>
     __attribute__((always_inline)) void run(Function function, Arguments... arguments) const
     {
-        using Tuple = std::tuple<Arguments...>;
-        Packed<Function, Tuple> packed{function, Tuple(std::move(arguments)...)};
-        ascsim_launch(kernel_, file_, line_, config_.blocks, config_.dynamic_ub,
-                      reinterpret_cast<void*>(&entry<Unit, Function, Tuple>), &packed);
+        if constexpr (std::is_invocable_v<decltype(Kernel), Arguments&...>) {
+            auto packed = Call<decltype(Kernel)>::arguments(arguments...);
+            start(reinterpret_cast<void*>(&kernel_entry<Unit, Kernel>), &packed);
+        } else {
+            using Tuple = std::tuple<Arguments...>;
+            Packed<Function, Tuple> packed{function, Tuple(std::move(arguments)...)};
+            start(reinterpret_cast<void*>(&entry<Unit, Function, Tuple>), &packed);
+        }
     }
 
 private:
+    __attribute__((always_inline)) void start(void* entered, void* packed) const
+    {
+        ascsim_launch(kernel_, file_, line_, config_.blocks, config_.dynamic_ub, entered, packed);
+    }
+
     const char* kernel_;
     const char* file_;
     uint32_t line_;
