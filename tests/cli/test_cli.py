@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -133,3 +134,29 @@ def test_refused_python_kernel_shows_its_line_and_no_traceback(tmp_path):
     assert "error[L003]" in done.stdout
     assert f"{kernel}:5" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_script_ends_as_python_does(tmp_path: Path) -> None:
+    script = tmp_path / "k.py"
+    script.write_text(
+        "import atexit, threading, time\n"
+        "import ascsim, numpy\n"
+        "@ascsim.kernel(arch='a5')\n"
+        "def k(x): pass\n"
+        "k[1](numpy.zeros(8, 'f4'))\n"
+        "atexit.register(print, 'at the end')\n"
+        "threading.Thread(target=lambda: (time.sleep(0.3), print('in a thread'))).start()\n"
+        "left_open = open('left.txt', 'w')\n"
+        "left_open.write('whole')\n"
+    )
+    command = [sys.executable, "-m", "ascsim.cli", "run", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert done.stdout.splitlines()[-2:] == ["in a thread", "at the end"]
+    assert (tmp_path / "left.txt").read_text() == "whole"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_what_cannot_be_written_is_no_success() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "ascsim.cli", "isa"], stdout=full, stderr=subprocess.DEVNULL)
+    assert done.returncode not in (0, None)
