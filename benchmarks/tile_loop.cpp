@@ -118,26 +118,26 @@ using Launch = void (*)(void* data, void* numbers, int32_t calls);
 
 struct Case {
     const char* name;
-    bool halves;
+    bool halves, permutes;
     Launch launch;
 };
 
 const Case kCases[] = {
-    {"add_f32_64x64", false, LAUNCH(Add<float, 64, 64>)},
-    {"add_f32_128x128", false, LAUNCH(Add<float, 128, 128>)},
-    {"add_f16_64x64", true, LAUNCH(Add<half, 64, 64>)},
-    {"sort_f32_1x32", false, LAUNCH(Sort<float, 1, 32>)},
-    {"sort_f32_1x2048", false, LAUNCH(Sort<float, 1, 2048>)},
-    {"sort_f32_4x2048", false, LAUNCH(Sort<float, 4, 2048>)},
-    {"sort_f32_1x8192", false, LAUNCH(Sort<float, 1, 8192>)},
-    {"sort_f16_1x32", true, LAUNCH(Sort<half, 1, 32>)},
-    {"sort_f16_1x2048", true, LAUNCH(Sort<half, 1, 2048>)},
-    {"sort_f16_4x2048", true, LAUNCH(Sort<half, 4, 2048>)},
-    {"sort_f16_1x8192", true, LAUNCH(Sort<half, 1, 8192>)},
-    {"rowsum_f32_64x128", false, LAUNCH(Sum<float, 64, 128>)},
-    {"rowsum_f16_64x128", true, LAUNCH(Sum<half, 64, 128>)},
-    {"gather_index_64x64", false, LAUNCH(GatherByIndex<64, 64>)},
-    {"gather_mask_64x64", false, LAUNCH(GatherByPattern<64, 64>)},
+    {"add_f32_64x64", false, false, LAUNCH(Add<float, 64, 64>)},
+    {"add_f32_128x128", false, false, LAUNCH(Add<float, 128, 128>)},
+    {"add_f16_64x64", true, false, LAUNCH(Add<half, 64, 64>)},
+    {"sort_f32_1x32", false, false, LAUNCH(Sort<float, 1, 32>)},
+    {"sort_f32_1x2048", false, false, LAUNCH(Sort<float, 1, 2048>)},
+    {"sort_f32_4x2048", false, false, LAUNCH(Sort<float, 4, 2048>)},
+    {"sort_f32_1x8192", false, false, LAUNCH(Sort<float, 1, 8192>)},
+    {"sort_f16_1x32", true, false, LAUNCH(Sort<half, 1, 32>)},
+    {"sort_f16_1x2048", true, false, LAUNCH(Sort<half, 1, 2048>)},
+    {"sort_f16_4x2048", true, false, LAUNCH(Sort<half, 4, 2048>)},
+    {"sort_f16_1x8192", true, false, LAUNCH(Sort<half, 1, 8192>)},
+    {"rowsum_f32_64x128", false, false, LAUNCH(Sum<float, 64, 128>)},
+    {"rowsum_f16_64x128", true, false, LAUNCH(Sum<half, 64, 128>)},
+    {"gather_index_64x64", false, true, LAUNCH(GatherByIndex<64, 64>)},
+    {"gather_mask_64x64", false, false, LAUNCH(GatherByPattern<64, 64>)},
 };
 
 double ProcessorSeconds()
@@ -165,7 +165,7 @@ int main(int argc, char** argv)
         std::vector<float> floats(kCount);
         std::vector<half> halves(2 * kCount);
         for (int i = 0; i < kCount; ++i) {
-            order[i] = static_cast<uint32_t>(i) % 4096;
+            order[i] = static_cast<uint32_t>(one.permutes ? i * 2731 : i) % 4096;
             floats[i] = static_cast<float>((i * 7919) % 4093 - 2046);
             halves[i] = static_cast<half>(static_cast<float>((i * 7919) % 2039 - 1019));
             halves[kCount + i] = halves[i];

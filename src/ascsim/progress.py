@@ -33,6 +33,11 @@ def watched(watcher: Watcher) -> Iterator[None]:
         _watchers.remove(watcher)
 
 
+def silence() -> None:
+    """Nobody watches from now on: this process is a copy of the one that is watched."""
+    _watchers.clear()
+
+
 @contextlib.contextmanager
 def stage(text: str, total: int | None = None) -> Iterator[None]:
     """A piece of work, in words (``compiling x.cpp``), of so many parts."""

@@ -145,6 +145,34 @@ def test_a_row_has_its_element_type_and_how_many_calls_it_stands_for() -> None:
     assert (sort["arg"], barrier["arg"]) == (4, 4), "one call a row"
 
 
+@pytest.mark.parametrize("width", [64, 96])
+def test_an_expansion_that_ran_before_leaves_the_same_rows_at_its_own_line(width: int) -> None:
+    bench = Bench("a2a3")
+    random = np.random.default_rng(width)
+    src, idx = bench.tile("f32", 4, width), bench.tile("u32", 4, width, np.tile(np.arange(width), (4, 1)))
+    dst, other = bench.tile("f32", 4, 2 * width), bench.tile("f32", 4, 2 * width)
+    definition = bench.definition("tsort32", 3)
+    for turn in range(4):
+        values = random.standard_normal((4, width)).astype(np.float32)
+        bench.core.view(src.region())[...] = values
+        bench.machine.issue(bench.core, definition, (dst, src, idx), turn)
+        once = Bench("a2a3")
+        once.memory()[:] = bench.memory()
+        once.issue("tsort32", other, src, idx)
+        assert np.array_equal(bench.read(dst), once.read(other))
+        blocks = np.sort(values.reshape(4, -1, 32))[:, :, ::-1].reshape(4, width)
+        assert np.array_equal(bench.read(dst)[:, ::2], blocks)
+    trace = bench.trace()
+    rows, accesses = trace.rows.reshape(4, -1), trace.accesses.reshape(4, -1)
+    assert np.array_equal(rows["site"], np.arange(4)[:, None] + np.zeros(rows.shape[1], int))
+    assert np.array_equal(
+        rows["parent"][:, 1:], np.arange(4)[:, None] * rows.shape[1] + np.zeros(rows.shape[1] - 1, int)
+    )
+    for name in ("core", "pipe", "kind", "mnemonic", "n_access", "arg", "work", "dtype"):
+        assert (rows[name] == rows[name][0]).all()
+    assert (accesses == accesses[0]).all()
+
+
 def test_memories_go_with_the_last_who_holds_them() -> None:
     gc.collect()
     gc.disable()

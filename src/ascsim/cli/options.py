@@ -78,6 +78,15 @@ _KERNEL_OPTIONS: tuple[Callable[..., Any], ...] = (
         help="Hold a pipe back (MTE2, the default, or MTE3): its instructions take effect only when something waits for "
         "them, so a missing wait gives wrong numbers.",
     ),
+    click.option(
+        "--jobs",
+        default=None,
+        type=click.IntRange(1),
+        metavar="N",
+        envvar="ASCSIM_JOBS",
+        show_envvar=True,
+        help="Use so many processors for the blocks of a launch that takes long (default: all); the outcome is the same.",
+    ),
     click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro for a C++ source."),
     click.option("-I", "includes", multiple=True, metavar="DIR", help="Look for a C++ source's headers here."),
     click.option(

@@ -100,10 +100,11 @@ class Finished:
 def finish(file: Path, options: dict[str, Any]) -> Finished:
     """Run a file as the options of ``ascsim run`` say, with a progress bar if it takes long."""
     from ascsim.cli.progress import shown
-    from ascsim.machine import fill, late
+    from ascsim.machine import fill, jobs, late
 
     fill.choose(options["fill"])
     late.choose(_late(options["order"]))
+    jobs.choose(options["jobs"])
     settings.limit, settings.rules = options["limit"], ()
     if options["suppressions"]:
         from ascsim.checks import read_rules

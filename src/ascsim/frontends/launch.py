@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -211,14 +211,41 @@ def place_arguments(
     return memory, values, arrays
 
 
+@dataclass
+class _Front:
+    """What blocks of this process that run ahead have beside the machine: nothing (:class:`ascsim.machine.ahead.Front`)."""
+
+    name: str
+    directory: Path | None = None
+
+    def may_run_ahead(self) -> bool:
+        return True
+
+    def shared(self) -> None:
+        return None
+
+    def begin(self) -> None: ...
+
+    def end(self, cores: Sequence[CoreId], is_last: bool) -> None: ...
+
+    def take(self, told: None) -> None: ...
+
+    def await_process(self, process: int) -> None: ...
+
+    def done(self, cores: int) -> None:
+        for _ in range(cores):
+            advance()
+
+
 def launch(
     name: str, function: Callable[..., None], profile: profiles.Profile, blocks: int, arguments: dict[str, Any],
-    sync: str = "manual", dialect: str = "python", side: str = "aiv",
+    sync: str = "manual", dialect: str = "python", is_closed: bool = False, side: str = "aiv",
 ) -> Run:  # fmt: skip
     """Run ``function`` once for each block, in order, and check the trace. Arrays are updated in place.
 
-    ``dialect`` is the language that the report's advice is written in, ``side`` the core that runs each block: ``aiv``,
-    the vector core, or ``aic``, the cube core.
+    ``dialect`` is the language that the report's advice is written in. ``is_closed`` says that ``function`` does nothing
+    but issue instructions, so that blocks may run ahead of one another. ``side`` is the core that runs each block:
+    ``aiv``, the vector core, or ``aic``, the cube core.
     """
     sink = MemorySink()
     sink.note("dialect", {"name": dialect})
@@ -251,7 +278,8 @@ def launch(
         return True
 
     with stage(f"running {name}", blocks):
-        machine.run_cores([CoreId(block, block, side) for block in range(blocks)], run)
+        of_launch = [CoreId(block, block, side) for block in range(blocks)]
+        machine.run_cores(of_launch, run, front=_Front(name) if is_closed else None)
     results: dict[str, np.ndarray] = {}
     for array_name, array in arrays.items():
         if array.flags.writeable:

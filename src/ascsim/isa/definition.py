@@ -325,6 +325,10 @@ class Definition:
 
     # What the machine asks (see machine.core.Instruction)
 
+    def decided_by(self, core: Core, args: Sequence[Any]) -> Region | None:
+        """The data that decides what a call comes to; None where not only data does, or not known data."""
+        return None
+
     def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
         """Groups of smaller instructions, or None."""
         return None
@@ -353,9 +357,7 @@ class Definition:
         """Warnings that depend on the data."""
         return ()
 
-    def observer(
-        self, core: Core, args: Sequence[Any], touches: list[Touch]
-    ) -> Callable[[], Sequence[Finding]] | None:
+    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
         """:meth:`observe` for the same call any number of times; None where there is nothing to observe."""
         return None if type(self).observe is Definition.observe else partial(self.observe, core, args, touches)
 
@@ -481,6 +483,8 @@ class TileInstruction(Definition):
     is_static = True
     values: str = "native"
     """How ``semantics`` sees elements: ``native``, ``bits`` or ``widen``."""
+    observes_data = True
+    """Whether what :meth:`observe` tells depends on more than the operands (and what the call is decided by)."""
     wait_events = True
     """Whether the C++ form takes events to wait for."""
     over: str | None = None
@@ -515,6 +519,13 @@ class TileInstruction(Definition):
         if self.expand is None or not core.profile.is_chip:
             return None
         return self.expand(self.call(args), core.profile)
+
+    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
+        """See :class:`Definition`."""
+        if self.observes_data:
+            return super().observer(core, args, touches)
+        found = self.observe(core, args, touches)
+        return (lambda: found) if found else None
 
     def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
         """See :meth:`regions`. What begins at a tile's address has to be aligned; parts of a tile may lie anywhere."""
@@ -698,9 +709,7 @@ class MemoryInstruction(Definition):
 
         return run
 
-    def observer(
-        self, core: Core, args: Sequence[Any], touches: list[Touch]
-    ) -> Callable[[], Sequence[Finding]] | None:
+    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
         """Data-dependent warnings of the definition's ``watch``."""
         return partial(self.watch, core, self, args, touches) if self.watch else None
 
@@ -982,6 +991,10 @@ class BoundRegisterInstruction:
         """Register instructions have none."""
         return
 
+    def decided_by(self, core: Core, args: Sequence[Any]) -> None:
+        """Nothing: a register is another object in each call."""
+        return
+
     def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         """Nothing is: a register is another object in each call."""
 
@@ -989,9 +1002,7 @@ class BoundRegisterInstruction:
         """Register instructions have no expansion."""
         return
 
-    def observer(
-        self, core: Core, args: Sequence[Any], touches: list[Touch]
-    ) -> Callable[[], Sequence[Finding]] | None:
+    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
         """What is to be told of every use: the definition's ``warns``. Register instructions watch no data."""
         told = self.definition.told
         return (lambda: told) if told else None

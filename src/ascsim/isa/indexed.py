@@ -7,6 +7,8 @@ those are fewer. Beyond 1000 of them the smallest gaps between them count as tou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,8 +55,9 @@ def _windows(space: int, starts: np.ndarray, size: int) -> list[tuple[Region, np
     every = np.unique((starts[:, None] + np.arange(size)).ravel())
     numbers = every // REGISTER_BYTES
     found: list[tuple[Region, np.ndarray | None]] = []
-    for number in np.unique(numbers):
-        inside = every[numbers == number]
+    begins = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+    for begin, end in pairwise([*begins.tolist(), every.size]):
+        inside = every[begin:end]
         first, last = int(inside[0]), int(inside[-1])
         mask = np.zeros(REGISTER_BYTES, np.uint8)
         mask[inside - first] = 1
@@ -72,34 +75,78 @@ def space_of(operand: Tile | GlobalTensor) -> int:
     return operand.space if isinstance(operand, Tile) else Space.GM
 
 
+def elements_at(core: Core, space: int, starts: np.ndarray, size: int) -> Callable[[], np.ndarray]:
+    """What reads the elements at these addresses, any number of times: items of ``size`` bytes; zeros for
+    :data:`NOTHING`.
+
+    Raises:
+        ValueError: an address lies outside the memory and its guard.
+    """
+    there = starts != NOTHING
+    is_whole = bool(there.all())
+    items, numbers = _items(core, space, starts if is_whole else starts[there], size)
+    # All places are in there; of the ways to say so, NumPy is fastest with this one.
+    read = partial(items.take, numbers, mode="wrap") if items.flags.aligned else partial(items.__getitem__, numbers)
+    if is_whole:
+        return read
+
+    def read_some() -> np.ndarray:
+        held = np.zeros(starts.size, items.dtype)
+        held[there] = read()
+        return held
+
+    return read_some
+
+
+def putting(core: Core, space: int, starts: np.ndarray, size: int) -> Callable[[np.ndarray], None]:
+    """What writes elements to these addresses, one after the other, so that of several for one place the last one stays.
+
+    Raises:
+        ValueError: an address lies outside the memory and its guard.
+    """
+    there = starts != NOTHING
+    is_whole = bool(there.all())
+    items, numbers = _items(core, space, starts if is_whole else starts[there], size)
+    if not is_whole:
+        return lambda elements: items.__setitem__(numbers, elements[there])
+    if numbers.size and np.array_equal(numbers, np.arange(numbers.size) + numbers[0]):
+        return partial(np.copyto, items[numbers[0] : numbers[-1] + 1])
+    return partial(items.__setitem__, numbers)
+
+
 def bytes_at(core: Core, space: int, starts: np.ndarray, size: int) -> np.ndarray:
     """The elements at these addresses, uint8[n, size]; zeros for :data:`NOTHING`.
 
     Raises:
         ValueError: an address lies outside the memory and its guard.
     """
-    memory = core.memory(space)
-    held = np.zeros((starts.size, size), np.uint8)
-    there = starts != NOTHING
-    if there.any():
-        _check(memory, starts[there], size)
-        held[there] = memory.data[starts[there][:, None] + np.arange(size)]
-    return held
+    return elements_at(core, space, starts, size)().view(np.uint8).reshape(-1, size)
 
 
 def put_bytes(core: Core, space: int, starts: np.ndarray, elements: np.ndarray) -> None:
-    """Write elements one after the other, so that of several for one place the last one stays."""
-    there = starts != NOTHING
-    if not there.any():
-        return
-    memory, size = core.memory(space), elements.shape[1]
-    _check(memory, starts[there], size)
-    memory.data[starts[there][:, None] + np.arange(size)] = elements[there]
+    """See :func:`putting`; ``elements`` is uint8[n, size]."""
+    size = elements.shape[1]
+    putting(core, space, starts, size)(np.ascontiguousarray(elements).reshape(-1).view(_item(size)))
 
 
-def _check(memory: Any, starts: np.ndarray, size: int) -> None:
+def _item(size: int) -> np.dtype:
+    return np.dtype(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
+
+
+def _items(core: Core, space: int, starts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """A memory as an array of elements, and the place of each address in it.
+
+    There is an element for every ``size`` bytes, or for every byte where the addresses are not so far apart.
+    """
+    data, kind = core.memory(space).data, _item(size)
+    if not starts.size:
+        return np.zeros(0, kind), starts
     low, high = int(starts.min()), int(starts.max()) + size
-    memory.view(Region(0, low, high - low, (), BYTE))
+    core.memory(space).view(Region(space, low, high - low, (), BYTE))
+    first = low % size
+    if (starts % size == first).all():
+        return data[first : first + (data.size - first) // size * size].view(kind), starts // size
+    return np.ndarray(data.size - size + 1, kind, data, 0, 1), starts
 
 
 def rows_of(tile: Tile, rows: int | None = None, cols: int | None = None) -> np.ndarray:
@@ -143,10 +190,20 @@ class IndexedMove(Move):
 
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         """Move them."""
+        self.move(core, args)()
+
+    def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
+        """The move from and to the places that the data says now: whoever asks again has seen that it is the same."""
+        own = type(self).perform is IndexedMove.perform and Space.GM not in (space_of(args[0]), space_of(args[1]))
+        return self.move(core, args) if own else None
+
+    def move(self, core: Core, args: Sequence[Any]) -> Callable[[], None]:
+        """What moves the elements."""
         written, read, _, _, find = args
         places = find(core)
-        elements = bytes_at(core, space_of(read), places.source, places.size)
-        put_bytes(core, space_of(written), places.to, elements)
+        elements = elements_at(core, space_of(read), places.source, places.size)
+        put = putting(core, space_of(written), places.to, places.size)
+        return lambda: put(elements())
 
     def by(
         self, written: Tile | GlobalTensor, read: Tile | GlobalTensor, idx: Tile, region: Region,

@@ -7,7 +7,8 @@ writes another region of as many elements, in the order of their dimensions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -15,10 +16,10 @@ import numpy as np
 
 from ascsim.isa.definition import in_bursts
 from ascsim.isa.sync import set_flag, wait_flag
-from ascsim.machine.core import Core, Finding, Group, Step, Touch
+from ascsim.machine.core import Core, Finding, Group, Step, Touch, nothing
 from ascsim.machine.operands import Region, Tile
 from ascsim.machine.trace import Kind, Mode
-from ascsim.machine.words import Pipe
+from ascsim.machine.words import Pipe, Space
 from ascsim.profiles import Profile
 
 FIRST_NUMBER = 0xE000
@@ -53,6 +54,10 @@ class Move:
         """None: a step is the smallest thing there is."""
         return
 
+    def decided_by(self, core: Core, args: Sequence[Any]) -> None:
+        """Nothing but what decided the call that it is a step of."""
+        return
+
     def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
         """The region read, then the region written."""
         _, _, written, read, _ = args
@@ -74,8 +79,24 @@ class Move:
         for burst, elements in in_bursts(written, view, moved):
             burst[...] = elements
 
-    def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
-        """Nothing is."""
+    def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
+        """The move between arrays that stay where they are."""
+        _, _, written, read, bits = args
+        of_core = written.space > Space.GM and (read is None or read.space > Space.GM)
+        if type(self).perform is not Move.perform or not of_core or written.overlaps_itself():
+            return None
+        to = core.view(written)
+        if read is None or to.size == 0:
+            return partial(to.fill, bits) if to.size else nothing
+        source = core.view(read)
+        shaped = source.reshape(to.shape)
+        if np.shares_memory(shaped, source) and not np.may_share_memory(source, to):
+            return partial(np.copyto, to, shaped)
+
+        def move() -> None:
+            to[...] = source.copy().reshape(to.shape)
+
+        return move
 
     def conclude(self, core: Core, args: Sequence[Any]) -> None:
         """Nothing is yielded."""

@@ -44,8 +44,10 @@ class AutoSync:
 
     def __init__(self) -> None:
         self._cores: dict[int, _CoreHistory] = {}
-        self._noted = False
-        self.inserted = 0
+
+    def forget(self, core: int) -> None:
+        """A core has come to its end."""
+        self._cores.pop(core, None)
 
     def before(self, core: Core, fields: tuple[int, int, int, int, int], touches: Sequence[Touch], site: int) -> None:
         """Order the instruction with these touches after all it depends on."""
@@ -73,7 +75,6 @@ class AutoSync:
         history.accesses += [_Access(order, pipe, *one) for one in mine]
 
     def _order(self, core: Core, history: _CoreHistory, source: int, target: int, site: int) -> None:
-        self.inserted += 1
         if source == target:
             self._row(core, target, Kind.BARRIER, 0, 0, site)
         else:
@@ -88,9 +89,7 @@ class AutoSync:
 
     def _row(self, core: Core, pipe: int, kind: Kind, pipe2: int, event: int, site: int) -> None:
         machine = core.machine
-        if not self._noted:
-            machine.sink.note("mnemonic", {"id": INSERTED, "name": "(inserted)"})
-            self._noted = True
+        machine.note_once(INSERTED, "mnemonic", {"id": INSERTED, "name": "(inserted)"})
         row = machine.sink.append(
             pack_row(core.index, pipe, kind, INSERTED, 0, pipe2, -1, event, site, 1, machine.site_flags, 0, 0), b""
         )

@@ -52,9 +52,17 @@ class Baton:
         self._threads: list[threading.Thread] = []
         self.halted = False
 
-    def run(self) -> None:
-        """All cores, on this thread as far as none waits; returns when they have ended."""
-        while (core := self._runnable()) is not None:
+    def run(self, ahead: Callable[[int], int] = lambda core: 0) -> None:
+        """All cores, on this thread as far as none waits; returns when they have ended.
+
+        ``ahead`` is asked where none waits: it may run some from a core on by itself, and says how many it did.
+        """
+        while True:
+            if not self._waiting and not self.halted:
+                self._next += ahead(self._next)
+            core = self._runnable()
+            if core is None:
+                break
             if core in self._waiting:
                 self._hand_over(core, None)
             else:

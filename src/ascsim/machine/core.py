@@ -16,6 +16,7 @@ import numpy as np
 
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Severity, Site
 from ascsim.machine import groups
+from ascsim.machine.ahead import Ahead, Alone, Front, unfit
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.baton import Baton, Halted
 from ascsim.machine.dtypes import DType
@@ -25,7 +26,7 @@ from ascsim.machine.late import Held
 from ascsim.machine.late import chosen as chosen_late
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
 from ascsim.machine.signals import CoreId, SignalMode, Signals
-from ascsim.machine.trace import ACCESS, ROW, Kind, Sink, pack_access, pack_row, pack_shape
+from ascsim.machine.trace import ACCESS, NEVER, ROW, Kind, Sink, pack_access, pack_row, pack_shape
 from ascsim.machine.words import Kept, Space
 from ascsim.profiles import Profile
 
@@ -40,8 +41,6 @@ GUARD = 65536
 """Bytes beyond a local memory's capacity that an overrun may touch without ending the run."""
 MOST_ALONE = 1000
 """So often a core may look at memory again while no other core is left that could write it."""
-NEVER = (1 << 31) - 1
-"""A row after all others."""
 
 CATALOGUE.add(
     "M001", Severity.ERROR, "Access far outside a memory",
@@ -80,6 +79,10 @@ class Instruction(Protocol):
     def check(self, profile: Profile, args: Sequence[Any]) -> Sequence[Finding]:
         """Findings of this call. Raises Refused."""
 
+    def decided_by(self, core: Core, args: Sequence[Any]) -> Region | None:
+        """Of an instruction that is not static: the bytes that decide, with the operands, all that its call comes to, and
+        its warnings; None where something else does."""
+
     def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
         """The smaller instructions this one is made of on the core's profile, or None."""
 
@@ -100,9 +103,7 @@ class Instruction(Protocol):
     def conclude(self, core: Core, args: Sequence[Any]) -> Any:
         """What the call yields once the smaller instructions have run."""
 
-    def observer(
-        self, core: Core, args: Sequence[Any], touches: list[Touch]
-    ) -> Callable[[], Sequence[Finding]] | None:
+    def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
         """What gives the warnings that depend on the data which the call is about to read; None where there are none.
 
         Not asked of the steps of an expansion."""
@@ -134,6 +135,8 @@ class Plan:
     accesses: bytes
     groups: list[_PlannedGroup] | None = None
     dtype: int = 0
+    is_decided: bool = False
+    """All calls with the same operands come to this, as long as the data stays that it depends on."""
     prepared: Callable[[], Any] | None = None
     """What carries it out on the core ``prepared_for``, where it has been asked for before."""
     prepared_for: Core | None = None
@@ -280,6 +283,8 @@ class Core:
         """
         if self.held is not None:
             self.held.release(NEVER)
+        if self.machine.auto_sync is not None:
+            self.machine.auto_sync.forget(self.index)
 
     def memory(self, space: int) -> Memory:
         """The memory of that space, made on first use."""
@@ -318,8 +323,13 @@ class Machine:
         self._objects: dict[Any, int] = {}
         self._tiles: dict[int, tuple[Tile, int]] = {}
         self.blocks = 1
-        self._mnemonics: set[int] = set()
-        self._plans: dict[tuple, Plan] = {}
+        self._noted: set[int | str] = set()
+        self.is_ahead = False
+        """Whether this is the process of blocks that run ahead (:mod:`ascsim.machine.ahead`)."""
+        self.unfit: set[str] = set()
+        """Kernels whose blocks cannot."""
+        self._plans: dict[tuple, tuple[Plan, bytes]] = {}
+        """By instruction and operands: the newest plan, and the data that it depends on, if it is not static."""
         self.run_cores([CoreId(0, 0, "aiv")], lambda core: True)
         self.site_flags = 0
         self.resolve_site: Any = None
@@ -330,12 +340,12 @@ class Machine:
 
     def run_cores(
         self, cores: Sequence[CoreId], run: Callable[[CoreId], bool], leave: Callable[[int], None] = lambda core: None,
-        enter: Callable[[int], None] = lambda core: None,
+        enter: Callable[[int], None] = lambda core: None, front: Front | None = None,
     ) -> None:  # fmt: skip
         """Run the cores of a launch: ``run`` each to its end, but where one waits for another, others in the middle of it.
 
         ``run`` returns whether the launch goes on. ``leave`` and ``enter`` are told which core (by its place in ``cores``)
-        another one takes over from, and which goes on.
+        another one takes over from, and which goes on. With a ``front``, blocks may run ahead.
         """
         self._places = {core.number: place for place, core in enumerate(cores)}
         self.subblocks = max((core.subblock + 1 for core in cores), default=1)
@@ -343,7 +353,7 @@ class Machine:
         self._polled: dict[int, int] = {}
         self._alone = 0
         self._baton = Baton([partial(run, core) for core in cores], leave, enter, partial(_note_deadlock, self.sink))
-        self._baton.run()
+        self._baton.run(Ahead(self, cores, run, front) if front is not None else lambda core: 0)
         self.release()
         if not self._baton.halted:
             for kind, found in (("signal_left", self.signals.left()), ("signal_overflow", self.signals.overflowed)):
@@ -352,7 +362,7 @@ class Machine:
 
     def release(self) -> None:
         """Let go of what plans hold of cores: then a core's memories go as soon as nobody else holds it."""
-        for plan in self._plans.values():
+        for plan, _ in self._plans.values():
             plan.release()
             for planned in plan.groups or ():
                 for _, inner, _ in planned.at_once or ():
@@ -397,13 +407,49 @@ class Machine:
             self.give_way(core)
         self._polled[core.index] = place
 
-    # Interned notes
+    # Blocks that run ahead
+
+    def run_ahead(self) -> None:
+        """This is the process of some blocks from now on."""
+        self.is_ahead = True
+        self.signals = self._baton = Alone()  # type: ignore[assignment]
+
+    @property
+    def object_count(self) -> int:
+        """How many objects are noted."""
+        return len(self._objects)
+
+    def objects_from(self, number: int) -> list[Any]:
+        """What is noted behind the first ``number`` objects."""
+        return list(self._objects)[number:]
+
+    def join_objects(self, keys: Sequence[Any]) -> tuple[np.ndarray, list[bool]]:
+        """Number objects that were noted elsewhere: their numbers here (int64), and which of them are new."""
+        before = len(self._objects)
+        numbers = [self._objects.setdefault(key, len(self._objects) + 1) for key in keys]
+        return np.array(numbers, np.int64), [number > before for number in numbers]
+
+    # Notes that stand once
+
+    def is_new(self, key: int | str) -> bool:
+        """Whether nothing was noted under a key; from now on it is."""
+        if key in self._noted:
+            return False
+        self._noted.add(key)
+        return True
+
+    def note_once(self, key: int | str, kind: str, data: dict[str, Any]) -> None:
+        """Note something that needs to be said once in a run. The key of a mnemonic is its number."""
+        if self.is_new(key):
+            self.sink.note(kind, data | {"once": key} if self.is_ahead else data)
 
     def site(self, path: str, line: int, column: int = 0, function: str = "") -> int:
         """The number of a source site, noted on first use."""
         key = (path, line, column)
         number = self._sites.get(key)
         if number is None:
+            if self.is_ahead:
+                unfit()
             number = self._sites[key] = len(self._sites) + 1
             self.sink.note("site", {"path": path, "line": line, "column": column, "function": function})
         return number
@@ -445,18 +491,30 @@ class Machine:
         Raises:
             Refused: the chip's tool chain would not accept it.
         """
-        key = (instruction, *args) if instruction.is_static else None
-        plan = self._plans.get(key) if key else None
-        if plan is None:
-            findings = instruction.check(self.profile, args)
-            expansion = instruction.expansion(core, args)
-            steps = None if expansion is None else list(expansion)
-            plan = self._plan(core, instruction, args, findings, steps)
-            if key:
-                if len(self._plans) >= PLANS:
-                    self._plans.clear()
-                self._plans[key] = plan
+        is_static, data = instruction.is_static, b""
+        if not is_static:
+            region = instruction.decided_by(core, args)
+            if region is None:
+                return self._new_plan(core, instruction, args)
+            try:
+                data = core.view(region).tobytes()
+            except ValueError:  # outside the memory, which the call will tell
+                return self._new_plan(core, instruction, args)
+        key = (instruction, *args)
+        known = self._plans.get(key)
+        if known is not None and (is_static or known[1] == data):
+            return known[0]
+        plan = self._new_plan(core, instruction, args)
+        plan.is_decided = True
+        if len(self._plans) >= PLANS:
+            self._plans.clear()
+        self._plans[key] = plan, data
         return plan
+
+    def _new_plan(self, core: Core, instruction: Instruction, args: Sequence[Any]) -> Plan:
+        findings = instruction.check(self.profile, args)
+        expansion = instruction.expansion(core, args)
+        return self._plan(core, instruction, args, findings, None if expansion is None else list(expansion))
 
     def carry_out(self, core: Core, plan: Plan, args: Sequence[Any], site: int) -> Any:
         """Run the call of a plan on a core: trace and semantics. Returns what the instruction yields.
@@ -513,8 +571,8 @@ class Machine:
         self._observe(core, plan, args, site, row)
         assert plan.groups is not None
         for group in plan.groups:
-            self._run_group(core, group, site, row)
-        if plan.instruction.is_static and core.held is None and self.auto_sync is None:
+            self._run_group(core, group, site, row, plan.is_decided and not plan.instruction.is_static)
+        if plan.is_decided and core.held is None and self.auto_sync is None:
             plan.again = self._again(core, plan, site)
 
     def _again(self, core: Core, plan: Plan, site: int) -> _Again | None:
@@ -581,11 +639,14 @@ class Machine:
         finally:
             core.state = now
 
-    def _run_group(self, core: Core, planned: _PlannedGroup, site: int, parent: int) -> None:
+    def _run_group(
+        self, core: Core, planned: _PlannedGroup, site: int, parent: int, follows_data: bool = False
+    ) -> None:  # fmt: skip
+        """``follows_data``: what decided the expansion decides its steps, too, static or not."""
         group = planned.group
         at_once = planned.at_once
         if at_once is None:
-            is_static = all(step.instruction.is_static for step in group.steps)
+            is_static = follows_data or all(step.instruction.is_static for step in group.steps)
             at_once = self._plan_rows(core, planned) if is_static or group.rows > 1 else []
             if is_static:
                 planned.at_once = at_once
@@ -653,10 +714,9 @@ class Machine:
     def _pack_row(self, core: Core, plan: Plan, site: int, parent: int, work: int, accesses: int) -> bytes:
         """A row of the trace. The first one of an instruction in the run notes what it is called."""
         instruction, number = plan.instruction, plan.instruction.number
-        if number not in self._mnemonics:
-            self._mnemonics.add(number)
+        if number not in self._noted:
             names = {"name": instruction.name, "title": instruction.title, "asm": instruction.asm_title}
-            self.sink.note("mnemonic", {"id": number, **names})
+            self.note_once(number, "mnemonic", {"id": number, **names})
         pipe, kind, pipe2, arg, _ = plan.fields
         return pack_row(
             core.index, pipe, kind, number, accesses, pipe2, parent, arg, site, work, self.site_flags, plan.dtype, 0

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -59,6 +59,8 @@ class Kind(IntEnum):
     """The scalar unit drops lines of its data cache: its access to core state has their bytes in GM; none for all."""
 
 
+NEVER = (1 << 31) - 1
+"""A row after all others."""
 DATA_BARRIER = 1
 """The argument of a barrier on S that waits for its reads and writes (``dsb``)."""
 DONE_IN_ORDER = 1
@@ -107,6 +109,7 @@ ACCESS = np.dtype(
         ("unused", "<u4"),
     ]
 )
+MASK = np.dtype("(32,)u1")
 SHAPE = np.dtype(
     [
         ("n1", "<u4"), ("n2", "<u4"), ("n3", "<u4"),
@@ -157,8 +160,29 @@ _KEPT = 128 << 20
 """Bytes of a trace in files that stay in memory between passes: what is larger is read again."""
 
 
+class Table(IntEnum):
+    """The tables, in the order in which a C++ run keeps them."""
+
+    ROWS = 0
+    ACCESSES = 1
+    MASKS = 2
+    SHAPES = 3
+
+
+class Counts(NamedTuple):
+    """How many records there are that others name by number."""
+
+    rows: int
+    masks: int
+    shapes: int
+
+
 class Sink(Protocol):
-    """Where records go: files of the tool's own, memory, or the C++ runtime's windows."""
+    """Where records go: files of the tool's own, memory, or the C++ runtime's windows.
+
+    The second half is for processes that run blocks ahead (:mod:`ascsim.machine.ahead`): they record into files of their
+    own, which the launch's process joins.
+    """
 
     @property
     def n_rows(self) -> int:
@@ -168,13 +192,55 @@ class Sink(Protocol):
         """Append rows (one, or a few) and their accesses; returns the first row's number."""
 
     def mask(self, packed: bytes) -> int:
-        """Append a 32-byte mask; returns its 1-based index."""
+        """The number (1-based) of a 32-byte mask; an equal one is the same."""
 
     def shape(self, packed: bytes) -> int:
         """The number of a shape; an equal one is the same."""
 
     def note(self, kind: str, data: dict[str, Any]) -> None:
         """Append a JSON note."""
+
+    @property
+    def counts(self) -> Counts:
+        """How many records there are that others name by number."""
+
+    @property
+    def known(self) -> tuple[dict[bytes, int], dict[bytes, int]]:
+        """The masks and the shapes that are given once, with their numbers."""
+
+    def divert(self, directory: Path, before: Counts) -> None:
+        """Append to files in this directory from now on, with numbers behind those that were counted before."""
+
+    def settle(self) -> None:
+        """Have all in the files that is recorded."""
+
+    def known_shapes(self, directory: Path, before: int) -> np.ndarray:
+        """The shapes by number that what was diverted to a directory may use: ``before`` of them it had from here."""
+
+    def join_known(self, table: Table, records: np.ndarray, own: dict[bytes, int], before: int) -> np.ndarray:
+        """Append the masks or shapes that were recorded elsewhere behind the first ``before``.
+
+        Those of ``own`` are given once. Returns the numbers that they have here.
+        """
+
+    def extend(self, table: Table, records: np.ndarray) -> None:
+        """Append rows or accesses that were recorded elsewhere, with the numbers of here."""
+
+
+def join_known(
+    records: np.ndarray, own: dict[bytes, int], before: int, known: dict[bytes, int], count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers (behind ``count``) for records that were numbered behind ``before``, and which of them are new.
+
+    ``own`` are those among them that are given once, with their numbers there, ``known`` those that are here; it grows.
+    """
+    is_new = np.ones(len(records), bool)
+    for packed, number in own.items():
+        is_new[number - before - 1] = packed not in known
+    numbers = count + np.cumsum(is_new)
+    for packed, number in own.items():
+        numbers[number - before - 1] = known.setdefault(packed, int(numbers[number - before - 1]))
+    return numbers, is_new
 
 
 class MemorySink:
@@ -187,7 +253,7 @@ class MemorySink:
         self._rows, self._accesses = bytearray(), bytearray()
         self._files: tuple[IO[bytes], IO[bytes]] | None = None
         self._rows_before = 0
-        self._masks = bytearray()
+        self.masks: dict[bytes, int] = {}
         self.shapes: dict[bytes, int] = {}
         self.notes: list[tuple[str, dict[str, Any]]] = []
 
@@ -230,8 +296,7 @@ class MemorySink:
 
     def mask(self, packed: bytes) -> int:
         """See :class:`Sink`."""
-        self._masks += packed
-        return len(self._masks) // 32
+        return self.masks.setdefault(packed, len(self.masks) + 1)
 
     def shape(self, packed: bytes) -> int:
         """See :class:`Sink`."""
@@ -248,13 +313,91 @@ class MemorySink:
         else:
             self._empty_windows()
             rows, accesses = _mapped(self._files[0], ROW), _mapped(self._files[1], ACCESS)
-        masks = np.frombuffer(bytes(self._masks), np.uint8).reshape(-1, 32)
+        masks = np.frombuffer(b"".join(self.masks), np.uint8).reshape(-1, 32)
         shapes = _with_single(np.frombuffer(b"".join(self.shapes), SHAPE))
         return Trace(rows, accesses, masks, list(self.notes), shapes)
 
     def save(self, directory: Path) -> None:
         """Write the trace as the files that :meth:`Trace.load` reads."""
         self.trace().save(directory)
+
+    @property
+    def counts(self) -> Counts:
+        """See :class:`Sink`."""
+        return Counts(self.n_rows, len(self.masks), len(self.shapes))
+
+    @property
+    def known(self) -> tuple[dict[bytes, int], dict[bytes, int]]:
+        """See :class:`Sink`."""
+        return self.masks, self.shapes
+
+    def divert(self, directory: Path, before: Counts) -> None:
+        """See :class:`Sink`."""
+        self._diverted = directory, before
+        self._rows_before = before.rows
+        self._rows, self._accesses, self.notes = bytearray(), bytearray(), []
+        self._files = (directory / _FILES[0]).open("wb"), (directory / _FILES[1]).open("wb")
+
+    def settle(self) -> None:
+        """See :class:`Sink`."""
+        directory, before = self._diverted
+        self._empty_windows()
+        (directory / _FILES[2]).write_bytes(b"".join(list(self.masks)[before.masks :]))
+        (directory / _FILES[3]).write_bytes(b"".join(list(self.shapes)[before.shapes :]))
+        write_notes(directory, self.notes)
+
+    def known_shapes(self, directory: Path, before: int) -> np.ndarray:
+        """See :class:`Sink`."""
+        here = np.frombuffer(b"".join(list(self.shapes)[:before]), SHAPE)
+        return _with_single(np.concatenate((here, _read(directory / _FILES[3], SHAPE))))
+
+    def join_known(self, table: Table, records: np.ndarray, own: dict[bytes, int], before: int) -> np.ndarray:
+        """See :class:`Sink`."""
+        known = self.known[table - Table.MASKS]
+        return join_known(records, own, before, known, len(known))[0]
+
+    def extend(self, table: Table, records: np.ndarray) -> None:
+        """See :class:`Sink`."""
+        window = self._rows if table == Table.ROWS else self._accesses
+        window += records.tobytes()
+        if len(self._rows) >= _WINDOW:
+            self._empty_windows()
+
+
+def write_notes(directory: Path, notes: list[tuple[str, dict[str, Any]]]) -> None:
+    """Write notes as the lines that :func:`read_notes` reads."""
+    lines = [json.dumps({"kind": kind, **data}) for kind, data in notes]
+    (directory / "notes.jsonl").write_text("".join(line + "\n" for line in lines))
+
+
+def read_notes(directory: Path) -> list[tuple[str, dict[str, Any]]]:
+    """The notes of a trace directory, up to one that a crash cut short."""
+    path = directory / "notes.jsonl"
+    notes: list[tuple[str, dict[str, Any]]] = []
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            data = json.loads(line)
+        except json.JSONDecodeError:
+            break
+        notes.append((data.pop("kind"), data))
+    return notes
+
+
+_ROWS_IN_NOTES = {"finding": ("row",), "held": ("rows", "until")}
+"""Which entries of the notes that instructions leave are numbers of rows."""
+
+
+def moved_note(kind: str, data: dict[str, Any], first: int, by: int) -> dict[str, Any]:
+    """An instruction's note, where rows from ``first`` on have numbers that are larger by so much."""
+
+    def moved(row: int) -> int:
+        return row + by if first <= row < NEVER else row
+
+    entries = {name: data[name] for name in _ROWS_IN_NOTES.get(kind, ())}
+    return data | {
+        name: [moved(row) for row in entry] if isinstance(entry, list) else moved(entry)
+        for name, entry in entries.items()
+    }
 
 
 @dataclass
@@ -271,15 +414,8 @@ class Trace:
     def load(directory: Path) -> Trace:
         """Read a trace directory. What a crash cut short is dropped: a record, an access without its row, a row without."""
 
-        notes: list[tuple[str, dict[str, Any]]] = []
-        notes_file = directory / "notes.jsonl"
-        for line in notes_file.read_text().splitlines() if notes_file.exists() else ():
-            try:
-                data = json.loads(line)
-            except json.JSONDecodeError:
-                break
-            notes.append((data.pop("kind"), data))
-        layouts = (ROW, ACCESS, np.dtype("(32,)u1"), SHAPE)
+        notes = read_notes(directory)
+        layouts = (ROW, ACCESS, MASK, SHAPE)
         rows, accesses, masks, shapes = (
             _read(directory / name, layout) for name, layout in zip(_FILES, layouts, strict=True)
         )
@@ -298,8 +434,7 @@ class Trace:
             table.tofile(directory / f"{name}.new")
             os.replace(directory / f"{name}.new", directory / name)  # the old one may be what the table is mapped from
             self.release()
-        lines = [json.dumps({"kind": kind, **data}) for kind, data in self.notes]
-        (directory / "notes.jsonl").write_text("".join(line + "\n" for line in lines))
+        write_notes(directory, self.notes)
 
     def release(self) -> None:
         """Give the memory of a long trace in files back: what is looked at again is read again."""

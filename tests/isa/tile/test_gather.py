@@ -45,6 +45,31 @@ def test_a_pattern_picks_and_leaves_no_gap_between_rows(profile: str, kind: str,
         assert bench.findings() == []
 
 
+@pytest.mark.parametrize("kind", ["f32", "f16"])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_other_indices_in_the_same_tile_are_seen(profile: str, kind: str) -> None:
+    bench = Bench(profile)
+    random = np.random.default_rng(3)
+    src, idx, dst = bench.tile(kind, 4, 32), bench.tile("i32", 4, 32), bench.tile(kind, 4, 32)
+    tmp = bench.tile("i32", 4, 32)
+    chosen = [random.integers(0, 128, (4, 32)) for _ in range(2)]
+    touched = []
+    for turn in (0, 0, 0, 1, 1, 0):
+        values = random.integers(-50, 50, (4, 32)).astype(src.dtype.numpy)
+        bench.core.view(src.region())[...] = values
+        bench.core.view(idx.region())[...] = chosen[turn]
+        before = len(bench.trace().accesses)
+        bench.issue("tgather", dst, src, idx, tmp)
+        assert np.array_equal(bench.read(dst), values.reshape(-1)[chosen[turn]])
+        touched.append([(int(a["start"]), int(a["length"]), int(a["mode"])) for a in bench.trace().accesses[before:]])
+    assert touched[0] == touched[1] == touched[2] == touched[5] != touched[3]
+    assert touched[3] == touched[4]
+    bench.core.view(idx.region())[2, 3] = 1000
+    bench.issue("tgather", dst, src, idx, tmp)
+    bench.issue("tgather", dst, src, idx, tmp)
+    assert bench.findings() == ["TGATHER-INDEX"] * 2
+
+
 def test_values_and_indices_of_pairs() -> None:
     for kind, pattern in (("f32", MaskPattern.P0101), ("f16", MaskPattern.P0001)):
         bench = Bench("a2a3")

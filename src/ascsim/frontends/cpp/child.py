@@ -40,6 +40,7 @@ from ascsim.frontends.cpp.host import Host
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.session import CALL, FATAL
 from ascsim.machine.fill import choose
+from ascsim.machine.jobs import choose as choose_jobs
 from ascsim.machine.late import choose as choose_late
 from ascsim.machine.words import Pipe
 
@@ -60,10 +61,11 @@ def main(job: int) -> NoReturn:
 
 def run(
     directory: str, profile: str, library: str, program: str, arguments: list[str], keep_results: bool, blocks: int,
-    fill: str, late: str,
+    fill: str, late: str, jobs: int, after: float,
 ) -> NoReturn:  # fmt: skip
     """Load and run the program; ends the process with its status."""
     choose(fill)
+    choose_jobs(jobs, after)
     choose_late(Pipe[late] if late else None)
     trace, file = Path(directory), Path(program)
     try:

@@ -34,6 +34,7 @@ from ascsim.frontends.cpp.symbols import SymbolTable
 from ascsim.isa import REGISTRY
 from ascsim.isa.definition import Definition, Operand, RegisterInstruction
 from ascsim.isa.steps import SCALAR_ACCESS
+from ascsim.machine.ahead import unfit
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.baton import Halted
 from ascsim.machine.core import GUARD, Core, Machine, Memory, Plan
@@ -42,7 +43,7 @@ from ascsim.machine.fill import chosen, fill
 from ascsim.machine.operands import CUSTOM_PAD, NO_ADDRESS, GlobalTensor, Pointer, Tile
 from ascsim.machine.signals import CoreId
 from ascsim.machine.trace import SITE_PC, Kind, pack_row
-from ascsim.machine.words import BLayout, CompactMode, Kept, SLayout, Space
+from ascsim.machine.words import BLayout, CompactMode, Kept, Pipe, SLayout, Space
 from ascsim.profiles import Profile
 
 for _code, _severity, _title, _text in (
@@ -123,6 +124,7 @@ class NativeCore(ctypes.Structure):
         ("subblocks", ctypes.c_uint32),
         ("dynamic_ub", ctypes.c_uint64),
         ("kept", ctypes.c_uint64 * len(Kept)),
+        ("streams", ctypes.c_uint64),
     )
 
 
@@ -154,7 +156,7 @@ class NativeModule(ctypes.Structure):
     )
 
 
-for _kind, _size in ((NativeCore, 192), (NativeCall, 1808), (NativeModule, 1048)):
+for _kind, _size in ((NativeCore, 200), (NativeCall, 1808), (NativeModule, 1048)):
     assert ctypes.sizeof(_kind) == _size, "as runtime.cpp asserts"
 
 _U32, _U64, _I32, _I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int64
@@ -265,6 +267,37 @@ class BlockCore(Core):
         return found
 
 
+@dataclass
+class _Front:
+    """What blocks of a launch that run ahead share beside the machine (:class:`ascsim.machine.ahead.Front`)."""
+
+    host: Host
+    name: str
+    count: int
+    directory: Path | None
+
+    def may_run_ahead(self) -> bool:
+        """Where scalar accesses are not followed nobody knows what blocks read; more cores than numbers share event ids."""
+        return self.host.follows_scalars and self.count <= 1 << 16
+
+    def shared(self) -> Any:
+        return self.host.declared
+
+    def begin(self) -> None:
+        self.host.run_ahead()
+
+    def end(self, cores: Sequence[CoreId], is_last: bool) -> Any:
+        return self.host.left_by(cores, is_last)
+
+    def take(self, told: Any) -> None:
+        self.host.take(told)
+
+    def done(self, cores: int) -> None: ...
+
+    def await_process(self, process: int) -> None:
+        self.host.awaited.value = process
+
+
 class Host:
     """One program's machine. All public methods may be called before ``main``: static initialisers call acl."""
 
@@ -290,6 +323,8 @@ class Host:
         self._tiles: list[Range] = []
         self._decoded: dict[tuple[int, bytes], _Decoded] = {}
         self._left: dict[int, _Left] = {}
+        self.follows_scalars = True
+        """Whether all device code tells of its scalar accesses."""
         self._start()
         self.sink = NativeSink(self.library, directory)
         self.memory = self._map_memories()
@@ -315,6 +350,8 @@ class Host:
         library.ascsim_map_memories.restype = _TEXT
         library.ascsim_trace_grow.restype = None
         library.ascsim_load.restype = None
+        for name in ("run_ahead", "trace_settle", "trace_begin"):
+            getattr(library, f"ascsim_{name}").restype = None
         self._callbacks = NativeHost(*[
             kind(_guarded(getattr(self, f"_{name}"), self, _FAILURES.get(kind._restype_)))
             for name, kind in _CALLBACKS
@@ -329,6 +366,11 @@ class Host:
         self._result = view_of(address + NativeCall.result.offset, 8).cast("q")
         self._operands = view_of(address + NativeCall.operands.offset, MAX_OPERANDS * OPERAND_BYTES)
         self._native = NativeCore.in_dll(library, "ascsim_core")
+        self.awaited = ctypes.c_int32.in_dll(library, "ascsim_awaited")
+        ids = ctypes.addressof(ctypes.c_uint8.in_dll(library, "ascsim_event_ids"))
+        pipes = len(Pipe)
+        whole = view_of(ids, pipes * pipes << 16)
+        self._event_ids = np.frombuffer(whole, np.uint8).reshape(pipes, pipes, 1 << 16)
 
     def _map_memories(self) -> DeviceMemory:
         capacities = (ctypes.c_uint64 * N_SPACES)()
@@ -362,6 +404,7 @@ class Host:
     def _add(self, image: Image, module: NativeModule) -> None:
         self._kernels += image.kernels
         if image.devices and not image.scalar_trace:
+            self.follows_scalars = False
             self.sink.note("untraced", {"what": "scalar"})
         devices = {}
         for device in image.devices:
@@ -510,9 +553,12 @@ class Host:
                 self._stop(stop, pc)
                 return None
         address = native_pointer(definition.bind(**definition.variants[variant]))
-        for told in definition.told:
-            self._note_finding(told.code, told.headline, told.notes, told.mend, self.sink.last_site, (), told.severity)
-        self.sink.note("mnemonic", {"id": number, "name": definition.name, "title": definition.title})
+        for turn, told in enumerate(definition.told):
+            self.machine.note_once(
+                f"told {number} {turn}", "finding",
+                _finding_note(told.code, told.headline, told.notes, told.mend, self.sink.last_site, (), told.severity),
+            )  # fmt: skip
+        self.machine.note_once(number, "mnemonic", {"id": number, "name": definition.name, "title": definition.title})
         return address
 
     def _fault_access(self, number: int, space: int, value: int, size: int, pc: int) -> None:
@@ -540,6 +586,8 @@ class Host:
 
     def _stop(self, stop: Refused | Fault, pc: int) -> int:
         """Note why the kernel ends; the C++ side unwinds it."""
+        if self.machine.is_ahead:
+            unfit()
         self._stopped = True
         core = self._core
         self.sink.note(
@@ -705,12 +753,43 @@ class Host:
             return not statuses[-1]
 
         try:
-            self.machine.run_cores(ids, run, self._leave_core, self._enter_core)
+            self.machine.run_cores(
+                ids, run, self._leave_core, self._enter_core, _Front(self, name, len(ids), self.directory)
+            )
         finally:
             self._end_launch()
             if self.keep_results:
                 self._leave_results(number)
         return max(statuses)
+
+    # Blocks that run ahead: see _Front
+
+    @property
+    def declared(self) -> tuple[dict[int, Range], bool]:
+        """Where declared arrays lie, and whether the tool synchronises."""
+        return self._arrays, self.machine.auto_sync is not None
+
+    def run_ahead(self) -> None:
+        """This is the process of some blocks from now on."""
+        self.library.ascsim_run_ahead()
+
+    def left_by(self, cores: Sequence[CoreId], with_memories: bool) -> tuple[Any, ...]:
+        """What cores that ran ahead leave: what is declared, event ids, and what host code may find in on-chip memories."""
+        ids = self._event_ids[:, :, [core.number for core in cores]]
+        memories = {} if self.profile.is_chip or not with_memories else {n: m.data for n, m in self._buffers.items()}
+        return (*self.declared, cores, ids, memories)
+
+    def take(self, left: tuple[Any, ...]) -> None:
+        """Take over what :meth:`left_by` says."""
+        arrays, is_synchronised, cores, ids, memories = left
+        if arrays != self._arrays:
+            self._arrays = arrays
+            self._decoded.clear()
+        if is_synchronised and self.machine.auto_sync is None:
+            self.machine.auto_sync = AutoSync()
+        self._event_ids[:, :, [core.number for core in cores]] = ids
+        for space, content in memories.items():
+            self._buffers[space].data[:] = content
 
     def _leave_core(self, place: int) -> None:
         """Another core takes over in the middle of this one: what they share is kept for its return."""
@@ -776,9 +855,10 @@ class Host:
         self._stopped = False
         self._core = BlockCore(self.machine, index, block, side, subblock, self._buffers, is_kept)
         self._core.state.share(np.ctypeslib.as_array(native.kept))
-        native.core, native.block, native.subblock = index, block, subblock
+        native.core, native.block, native.subblock, native.streams = index, block, subblock, 0
         native.in_vector_function = 0
         native.side = 1 if side == "aiv" else 2
+        self.library.ascsim_trace_begin()
         self._append_mark(Kind.LAUNCH_BEGIN, index, pc)
 
     def _finish_core(self, pc: int) -> None:
@@ -810,7 +890,9 @@ class Host:
         return self._core
 
     def end_host_code(self, pc: int = 0) -> None:
-        """The launch that host code is, if one is on, has ended."""
+        """The launch that host code is, if one is on, has ended. No kernel calls the functions that need to know."""
+        if self.machine.is_ahead:
+            unfit()
         if self._is_host_code:
             self._is_host_code = False
             self._finish_core(pc)
@@ -967,20 +1049,10 @@ class Host:
         places: Sequence[tuple[str, int]] = (), severity: Severity = Severity.ERROR,
     ) -> None:  # fmt: skip
         """A finding of the host program: at a call site, in no row."""
-        self._note_finding(code, headline, notes, mend, pc, places, severity)
+        if self.machine.is_ahead:
+            unfit()
+        self.sink.note("finding", _finding_note(code, headline, notes, mend, pc, places, severity))
         self._set_error(headline)
-
-    def _note_finding(
-        self, code: str, headline: str, notes: Sequence[str], mend: str, pc: int, places: Sequence[tuple[str, int]],
-        severity: Severity,
-    ) -> None:  # fmt: skip
-        self.sink.note(
-            "finding",
-            {
-                "row": -1, "site": pc, "code": code, "severity": str(severity), "headline": headline,
-                "notes": list(notes), "mend": mend, "places": [{"what": what, "site": site} for what, site in places],
-            },
-        )  # fmt: skip
 
     def _set_error(self, text: str) -> None:
         self.library.ascsim_set_error(text.encode())
@@ -996,6 +1068,16 @@ class Host:
             "Please report this. With ASCSIM_DEBUG=1 in the environment the Python traceback is shown.",
         )  # fmt: skip
         self._stop(Fault(diagnostic), self._pc[0])
+
+
+def _finding_note(
+    code: str, headline: str, notes: Sequence[str], mend: str, pc: int, places: Sequence[tuple[str, int]],
+    severity: Severity,
+) -> dict[str, Any]:  # fmt: skip
+    return {
+        "row": -1, "site": pc, "code": code, "severity": str(severity), "headline": headline,
+        "notes": list(notes), "mend": mend, "places": [{"what": what, "site": site} for what, site in places],
+    }  # fmt: skip
 
 
 def _loaded_code(module: NativeModule, elf: ElfFile) -> Code:

@@ -24,6 +24,7 @@ from ascsim.diagnostics import CATALOGUE, Diagnostic, Severity, Site
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.library import runtime_library
 from ascsim.machine.fill import chosen
+from ascsim.machine.jobs import chosen as chosen_jobs
 from ascsim.machine.late import chosen as chosen_late
 from ascsim.profiles import Profile
 
@@ -162,7 +163,7 @@ class Child:
         self.process = subprocess.Popen(command, stdout=stdout, pass_fds=(job,))
         os.close(job)
 
-    def start(self, **job: str | int | Sequence[str]) -> None:
+    def start(self, **job: str | float | Sequence[str]) -> None:
         """Say what to run: the arguments of :func:`ascsim.frontends.cpp.child.run`."""
         with contextlib.suppress(BrokenPipeError), os.fdopen(self._job, "w", encoding="utf-8") as pipe:
             json.dump(job, pipe)
@@ -221,11 +222,11 @@ def run(
     if call is not None:
         call.save(directory)
     child = child or Child(stdout)
-    late = chosen_late()
+    late, (jobs, after) = chosen_late(), chosen_jobs()
     child.start(
         directory=str(directory), profile=chip.name, library=str(library), program=str(program.absolute()),
         arguments=list(arguments), keep_results=keep_results, blocks=blocks, fill=chosen(),
-        late=late.name if late is not None else "",
+        late=late.name if late is not None else "", jobs=jobs, after=after,
     )  # fmt: skip
     timed_out = _wait(child.process, timeout)
     status = child.process.returncode

@@ -194,7 +194,10 @@ class Kernel:
 
         mode = sync or ("manual" if self.is_manual else "auto")
         ordered = {argument.name: values[argument.name] for argument in self.arguments}
-        return launch(self.name, function, profile, blocks, ordered, mode, dialect="ptoas", side=self.side)
+        takes_tiles = any(
+            isinstance(parameter.type, TileType) for parameter in parameters
+        )  # all blocks fill and leave them
+        return launch(self.name, function, profile, blocks, ordered, mode, "ptoas", not takes_tiles, self.side)
 
     @property
     def side(self) -> str:

@@ -6,9 +6,10 @@ include/pto/cpu/TGather.hpp.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -272,6 +273,7 @@ class TGatherPattern:
                 mend="Leave room behind dst and src, or move the rows one by one."),
     )  # fmt: skip
     values = "bits"
+    observes_data = False
     warns = ("TGATHER-OVERLAP",)
     notes = (
         "Of pairs that TSORT32 and TMRGSORT make: values by P0101 (float) or P0001 (half), indices by P1010 of the same "
@@ -287,16 +289,10 @@ class TGatherPattern:
         moves = list(pattern_moves(call, profile))
         return [(0, Mode.WRITE, moves[0][0]), (1, Mode.READ, moves[0][1])] if moves else []
 
-    def compute(self: Any, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> Any:
+    def computation(self: Any, call: SimpleNamespace, profile: Profile) -> Callable[..., Any]:
         """What was picked, in the shape of what is written."""
-        return tuple(a.copy().reshape(w.shape) for a, w in zip(arrays, self.shapes(call, profile), strict=True))
-
-    def shapes(self: Any, call: SimpleNamespace, profile: Profile) -> list[np.ndarray]:
-        """Arrays of the shapes that are written."""
-        return [
-            np.empty((*(n for n, _ in to.dims), to.length // to.dtype.itemsize))
-            for to, _ in pattern_moves(call, profile)
-        ]
+        shapes = [(*(n for n, _ in to.dims), to.length // to.dtype.itemsize) for to, _ in pattern_moves(call, profile)]
+        return lambda *arrays: tuple(a.copy().reshape(shape) for a, shape in zip(arrays, shapes, strict=True))
 
     def expand(self: Any, call: SimpleNamespace, profile: Profile) -> Iterator[Group]:
         """The step, or one a row."""
@@ -320,8 +316,12 @@ class _Scale(Move):
 
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         """Write the offsets."""
+        self.prepared(core, args, touches)()
+
+    def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any]:
+        """See :class:`Move`; both lie in UB."""
         _, _, written, read, size = args
-        core.view(written)[...] = core.view(read) * np.uint32(size)
+        return partial(np.multiply, core.view(read), np.uint32(size), core.view(written))
 
 
 _SCALE = _Scale("vmuls", Pipe.V)
@@ -434,6 +434,7 @@ class TGatherIndex:
                 mend="Give tmp the rows and columns of dst."),
     )  # fmt: skip
     is_static = False
+    observes_data = False
     warns = ("TGATHER-INDEX", "TGATHER-OVERLAP")
     notes = (
         "Negative indices and those beyond src: the portable form gives 0, a chip whatever lies there (TGATHER-INDEX).",
@@ -460,6 +461,11 @@ class TGatherIndex:
 
         return kind.by(dst, src, idx, region, find)
 
+    def decided_by(self: Any, core: Core, args: Sequence[Any]) -> Region:
+        """The indices."""
+        call = self.call(args)
+        return _rows(call.idx, call.dst, call.idx.cols, call.idx.dtype.numpy)
+
     def touches(self: Any, core: Core, args: Sequence[Any]) -> list[Touch]:
         """Indices, and the elements that they name."""
         return _INDEX_FUNCTION.touches(core, self.move(self.call(args), _INDEX_FUNCTION).args)
@@ -467,6 +473,10 @@ class TGatherIndex:
     def perform(self: Any, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         """Gather them."""
         _INDEX_FUNCTION.perform(core, self.move(self.call(args), _INDEX_FUNCTION).args, touches)
+
+    def prepared(self: Any, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
+        """See :class:`IndexedMove`."""
+        return _INDEX_FUNCTION.prepared(core, self.move(self.call(args), _INDEX_FUNCTION).args, touches)
 
     def expand(self: Any, call: SimpleNamespace, profile: Profile) -> Iterator[Group]:
         """Offsets, a barrier and the gather (A2/A3); the gather alone (A5)."""

@@ -62,6 +62,17 @@ const char* ascsim_map_memories(uint64_t global_bytes, const uint64_t* capacitie
 void ascsim_load(const char* path, int32_t is_program, AscsimModule* module);
 // Run one block: 0 done, 1 stopped (already noted), 2 a C++ exception, whose text is in `message`.
 int32_t ascsim_run_block(void* entry, void* arguments, char* message, uint64_t message_size);
+// A core begins its block, with empty windows: its part of the trace does not depend on what was before.
+void ascsim_trace_begin(void);
+// In a copy of the process that runs blocks ahead (machine/ahead.py): append to tables in another directory, where so many
+// records come before (the windows are shared with the process that this is a copy of, which goes on); 0 is success.
+int32_t ascsim_trace_divert(const char* directory, uint64_t rows, uint64_t masks, uint64_t shapes);
+// What the blocks may not do ends the process from now on.
+void ascsim_run_ahead(void);
+// The copy of the process that this one waits for; 0: none.
+extern int32_t ascsim_awaited;
+// Write the windows to the tables' files.
+void ascsim_trace_settle(void);
 // The text that aclGetRecentErrMsg returns.
 void ascsim_set_error(const char* text);
 // Every synchronisation returns this code from now on, until the device is reset; the last error text is its reason.
@@ -76,6 +87,10 @@ namespace ascsim {
 // All memories of the chip lie in this range, among others.
 extern uint64_t memories_start, memories_size;
 
+// Whether this process runs blocks ahead; where they do what they may not, it ends.
+extern bool is_ahead;
+[[noreturn]] void unfit();
+
 // The trace's table of shapes, which kernels do not see; otherwise like those of AscsimTrace.
 struct Shapes {
     uint8_t* start;
@@ -83,6 +98,10 @@ struct Shapes {
     uint64_t capacity;
 };
 extern Shapes shapes;
+
+// A core begins its block: which rows grow and which turns are folded does not depend on what was before.
+void begin_scalar();
+void begin_turns();
 
 // End the block that runs, from where no exception may be thrown: destructors between are left out.
 [[noreturn]] void end_block();

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <ctime>
 #include <mutex>
 #include <string>
 
@@ -28,19 +30,24 @@ AscsimHost ascsim_host;
 AscsimCall ascsim_call;
 AscsimTrace ascsim_trace;
 AscsimCore ascsim_core;
+int32_t ascsim_awaited;
+uint8_t ascsim_event_ids[ASCSIM_PIPES][ASCSIM_PIPES][1 << 16];
 char ascsim_soc_name[64];
 }
 
 // What Python mirrors with ctypes and struct.
-static_assert(sizeof(AscsimOperand) == 112 && sizeof(AscsimCore) == 192 && sizeof(AscsimTrace) == 72);
+static_assert(sizeof(AscsimOperand) == 112 && sizeof(AscsimCore) == 200 && sizeof(AscsimTrace) == 72);
 static_assert(sizeof(AscsimCall) == 16 + ASCSIM_MAX_OPERANDS * sizeof(AscsimOperand) && sizeof(AscsimModule) == 1048);
 
 namespace ascsim {
 uint64_t memories_start, memories_size;
+bool is_ahead;
 Shapes shapes;
 }  // namespace ascsim
 
 namespace {
+
+constexpr int UNFIT = 3;  // of machine/ahead.py
 
 std::string trace_directory;
 std::string start_error;
@@ -56,9 +63,9 @@ constexpr uint64_t MIB = 1ull << 20;
 constexpr uint64_t WINDOW = MIB / 4;
 constexpr int TABLES = 4;
 
-// The first page of tail.bin, before the windows.
+// The first page of tail.bin, before the windows. `before` records are in the files of the process that this one is a copy of.
 struct Tail {
-    uint64_t counted[TABLES], written[TABLES], window;
+    uint64_t counted[TABLES], written[TABLES], window, before[TABLES];
 };
 constexpr uint64_t TAIL_PAGE = 4096;
 
@@ -110,7 +117,7 @@ bool empty_window(int number)
     uint64_t at = tail->written[number] * table.record;
     const uint8_t* from = window_of(number);
     for (uint64_t left = count * table.record - at; left != 0;) {
-        const ssize_t size = pwrite(table.file, from, left, static_cast<off_t>(at));
+        const ssize_t size = pwrite(table.file, from, left, static_cast<off_t>(at - tail->before[number] * table.record));
         if (size < 0 && errno != EINTR) {
             return false;
         }
@@ -121,7 +128,8 @@ bool empty_window(int number)
     return true;
 }
 
-bool open_tables()
+// `before` are the numbers that the first records have.
+bool open_tables(const uint64_t (&before)[TABLES])
 {
     constexpr uint64_t SIZE = TAIL_PAGE + TABLES * WINDOW;
     int file = open_in_trace("tail.bin");
@@ -135,6 +143,9 @@ bool open_tables()
     }
     tail = static_cast<Tail*>(mapped);
     tail->window = WINDOW;
+    for (int number = 0; number < TABLES; ++number) {
+        tail->counted[number] = tail->written[number] = tail->before[number] = before[number];
+    }
     ascsim_trace.n_rows = &tail->counted[0];
     ascsim_trace.n_accesses = &tail->counted[1];
     ascsim_trace.n_masks = &tail->counted[2];
@@ -187,12 +198,34 @@ void save_maps()
     }
 }
 
+// Blocks run in a copy of the process that this one waits for: it is that copy that takes too long, and says where it is.
+bool end_awaited()
+{
+    constexpr timespec MOMENT{0, 10'000'000};
+    kill(ascsim_awaited, SIGQUIT);
+    for (int moments = 0; moments < 150; ++moments) {
+        if (waitpid(ascsim_awaited, nullptr, WNOHANG) != 0) {
+            return true;
+        }
+        nanosleep(&MOMENT, nullptr);
+    }
+    return false;
+}
+
 // Leaves what is known in crash.bin, then dies of the same signal. The frames come second: walking a broken stack may
 // crash again, which ends the process with the first record written. (SIGQUIT is how the parent ends a run that takes too
 // long.)
 void on_crash(int number, siginfo_t* info, void* context)
 {
     static Crash crash;
+    if (ascsim::is_ahead && number != SIGQUIT) {
+        raise(number);  // its span is run again
+        return;
+    }
+    if (number == SIGQUIT && ascsim_awaited > 0 && end_awaited()) {
+        raise(number);
+        return;
+    }
     bool has_address = number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL;
     crash.signal = static_cast<uint64_t>(number);
     crash.pc = interrupted_pc(context);
@@ -297,6 +330,8 @@ void fatal(const char* message)
 
 void end_block() { longjmp(block_end, 1); }
 
+void unfit() { _exit(UNFIT); }
+
 Lock::Lock() { everything.lock(); }
 Lock::~Lock() { everything.unlock(); }
 
@@ -325,7 +360,7 @@ const char* ascsim_runtime_start(const char* directory, const AscsimHost* host)
 {
     trace_directory = directory;
     ascsim_host = *host;
-    if (!open_tables() || !handle_crashes()) {
+    if (!open_tables({}) || !handle_crashes()) {
         start_error = system_error("the trace in " + trace_directory + " cannot be opened");
         return start_error.c_str();
     }
@@ -424,6 +459,39 @@ void ascsim_refuse(uint32_t definition, const char* code, const char* problem, u
 {
     ascsim_host.refuse(definition, code, problem, site);
     throw ascsim::Stop{};
+}
+
+int32_t ascsim_trace_divert(const char* directory, uint64_t rows, uint64_t masks, uint64_t shapes)
+{
+    trace_directory = directory;
+    return open_tables({rows, 0, masks, shapes}) ? 0 : -1;
+}
+
+void ascsim_trace_settle(void)
+{
+    for (int number = 0; number < TABLES; ++number) {
+        place(number);
+        if (!empty_window(number)) {
+            ascsim::fatal(system_error("the trace in " + trace_directory + " cannot grow").c_str());
+        }
+        place(number);
+    }
+}
+
+void ascsim_trace_begin(void)
+{
+    ascsim_trace_settle();
+    ascsim::begin_scalar();
+    ascsim::begin_turns();
+}
+
+void ascsim_run_ahead(void)
+{
+    // Of accesses to memory below the stack one hears that are to no memory of the chip: what another block could see.
+    constexpr uint64_t STACK = 64 * MIB;
+    ascsim::is_ahead = true;
+    ascsim::memories_start = 0;
+    ascsim::memories_size = reinterpret_cast<uint64_t>(__builtin_frame_address(0)) - STACK;
 }
 
 void ascsim_trace_grow(void)

@@ -99,6 +99,14 @@ bool find_space(uint64_t address, uint8_t& space, int64_t& offset)
     return false;
 }
 
+// What is written to memory that is in no memory of the chip, a static variable, say, the next block could read.
+void refuse_if_ahead(uint8_t mode)
+{
+    if (ascsim::is_ahead && mode == WRITE) {
+        ascsim::unfit();
+    }
+}
+
 uint64_t append_access(uint8_t space, uint8_t mode, int64_t offset, uint64_t size)
 {
     const uint64_t number = *ascsim_trace.n_accesses;
@@ -159,7 +167,11 @@ __attribute__((noinline)) void note(uint64_t address, uint64_t size, uint8_t mod
 {
     uint8_t space = 0;
     int64_t offset = 0;
-    if (ascsim_core.side == 0 || size == 0 || !find_space(address, space, offset)) {
+    if (ascsim_core.side == 0 || size == 0) {
+        return;
+    }
+    if (!find_space(address, space, offset)) {
+        refuse_if_ahead(mode);
         return;
     }
     if (*ascsim_trace.n_rows != rows_then || ascsim_core.core != core_then) {
@@ -198,29 +210,41 @@ inline void touch(const volatile void* pointer, uint64_t size, uint8_t mode, uin
     }
 }
 
+// The newest exchange, and the row behind it.
+uint64_t exchanged = 0, row_behind = 0;
+
 // A row of its own, which reads and writes. Twice in a row at one place in global memory it is taken to wait for others.
 void exchange(const volatile void* pointer, uint64_t size, uint64_t site)
 {
-    static uint64_t address_then = 0, row_then = 0;
     const auto address = reinterpret_cast<uint64_t>(pointer);
     uint8_t space = 0;
     int64_t offset = 0;
-    if (ascsim_core.side == 0 || !find_space(address, space, offset)) {
+    if (ascsim_core.side == 0) {
         return;
     }
-    const bool again = address == address_then && *ascsim_trace.n_rows == row_then && ascsim_core.core == core_then;
+    if (!find_space(address, space, offset)) {
+        refuse_if_ahead(WRITE);
+        return;
+    }
+    const bool again = address == exchanged && *ascsim_trace.n_rows == row_behind && ascsim_core.core == core_then;
     if (again && space == GM && ascsim_host.give_way() != 0) {
         ascsim::end_block();
     }
     make_room();
     append_access(space, READ, offset, size);
     append_access(space, WRITE, offset, size);
-    row_then = append_row(2, site, SITE_PC | ATOMIC) + 1;
-    address_then = address;
+    row_behind = append_row(2, site, SITE_PC | ATOMIC) + 1;
+    exchanged = address;
     n_runs = 0;
 }
 
 }  // namespace
+
+namespace ascsim {
+
+void begin_scalar() { n_runs = 0, exchanged = 0; }
+
+}  // namespace ascsim
 
 // The names that g++ and clang++ call. Functions of one macro differ in the size alone.
 extern "C" {

@@ -21,7 +21,7 @@ AscsimTurns ascsim_turns = {~uint64_t{0}, 0, 0, 0, {}};
 namespace {
 
 constexpr unsigned KEPT = 2 * ASCSIM_MOST_FOLDED;  // rows that are looked back on
-constexpr unsigned SITES = 256;
+constexpr unsigned SITES = 1024;  // below a page: where a module lies must not matter
 constexpr uint8_t WRITE = 2;           // Mode of machine/trace.py
 constexpr uint64_t FOLDED = 8;         // row flag of machine/trace.py
 constexpr uint64_t FEWEST_TURNS = 4;   // less is not worth the work
@@ -51,7 +51,7 @@ uint64_t pause = 0, next_pause = 16;  // rows for which nothing is tried, after 
 
 Row& kept(uint64_t number) { return rows[number % KEPT]; }
 
-uint64_t& newest_of(uint64_t site) { return newest[(site ^ site >> 8) % SITES]; }
+uint64_t& newest_of(uint64_t site) { return newest[site % SITES]; }
 
 void forget()
 {
@@ -172,6 +172,21 @@ void rest()
 }
 
 }  // namespace
+
+namespace ascsim {
+
+void begin_turns()
+{
+    ascsim_turns.rows = ~uint64_t{0};
+    forget();
+    std::fill_n(newest, SITES, 0);
+    pause = 0;
+    next_pause = 16;
+    rows_then = 0;
+    table_then = accesses_then = nullptr;
+}
+
+}  // namespace ascsim
 
 extern "C" {
 

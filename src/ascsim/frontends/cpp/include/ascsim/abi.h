@@ -92,8 +92,13 @@ typedef struct AscsimCore {
     uint32_t subblock, subblocks;
     uint64_t dynamic_ub;
     uint64_t kept[ASCSIM_KEPT];
+    uint64_t streams;  // unaligned registers so far
 } AscsimCore;
 extern AscsimCore ascsim_core;
+
+// How many event ids each core has been given for a pair of pipes: they go on from launch to launch.
+#define ASCSIM_PIPES 11
+extern uint8_t ascsim_event_ids[ASCSIM_PIPES][ASCSIM_PIPES][1 << 16];
 
 // Add to a 32-bit number in global memory, past the data cache; returns what it was. A core that does so twice in a row
 // waits for others: they go on first.

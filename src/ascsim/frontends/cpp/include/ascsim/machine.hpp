@@ -747,11 +747,7 @@ struct Stream {
     static constexpr unsigned number = Number, dtype = Dtype, operand = Operand_, state = State, align = Align;
 };
 
-ASCSIM_QUIET inline uint32_t next_stream()
-{
-    static uint32_t count;
-    return ++count;
-}
+ASCSIM_QUIET inline uint32_t next_stream() { return static_cast<uint32_t>(++ascsim_core.streams); }
 
 template <class Instruction>
 ASCSIM_INLINE void append_bytes(uint8_t mode, uint64_t low, uint64_t high)

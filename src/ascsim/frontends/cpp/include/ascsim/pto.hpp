@@ -758,12 +758,12 @@ inline constexpr bool all_events_v = (is_event<Ts>::value && ...);
 template <pipe_t SrcPipe, pipe_t DstPipe>
 class EventIdCounter {
 public:
-    ASCSIM_QUIET static event_t GetNextId() { return static_cast<event_t>(next_[ascsim_core.core]++ % EVENT_ID_MAX); }
-    ASCSIM_QUIET static event_t PeekNextId() { return static_cast<event_t>(next_[ascsim_core.core] % EVENT_ID_MAX); }
-    ASCSIM_QUIET static void Reset() { next_[ascsim_core.core] = 0; }
+    ASCSIM_QUIET static event_t GetNextId() { return static_cast<event_t>(next()++ % EVENT_ID_MAX); }
+    ASCSIM_QUIET static event_t PeekNextId() { return static_cast<event_t>(next() % EVENT_ID_MAX); }
+    ASCSIM_QUIET static void Reset() { next() = 0; }
 
 private:
-    static inline uint8_t next_[UINT16_MAX + 1];
+    ASCSIM_QUIET static uint8_t& next() { return ascsim_event_ids[SrcPipe][DstPipe][ascsim_core.core]; }
 };
 
 template <Op SrcOp, Op DstOp, bool AutoToken = true, event_t EventID = EVENT_ID0>

@@ -1,0 +1,30 @@
+"""How many processors a launch uses: a choice for the whole process (``ascsim run --jobs``)."""
+
+from __future__ import annotations
+
+import os
+
+AFTER = 0.1
+"""Seconds that a launch takes, and has before it, before its blocks run ahead: a copy of the process costs a tenth of it."""
+
+_chosen: tuple[int | None, float] = (None, AFTER)
+
+
+def choose(jobs: int | None, after: float = AFTER) -> None:
+    """Use so many processors from now on, in launches that take longer than ``after`` seconds.
+
+    None: all that the process may use. With 1 no block runs ahead (:mod:`ascsim.machine.ahead`).
+
+    Raises:
+        ValueError: it is less than 1.
+    """
+    global _chosen
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"a launch uses at least 1 processor, not {jobs}")
+    _chosen = jobs, after
+
+
+def chosen() -> tuple[int, float]:
+    """How many processors are used, and from how many seconds on."""
+    jobs, after = _chosen
+    return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1), after
