@@ -16,6 +16,7 @@ extern "C" {
 
 AscsimTrace ascsim_trace;
 AscsimCore ascsim_core;
+uint8_t ascsim_event_ids[ASCSIM_PIPES][ASCSIM_PIPES][1 << 16];
 // A test of what is behind these brings its own.
 __attribute__((weak)) AscsimTurns ascsim_turns = {~uint64_t{0}, 0, 0, 0, {}};
 
