@@ -61,7 +61,7 @@ def cli() -> None:
 
 def main() -> None:
     """The console script: faults of the input are one paragraph on stderr and a status, never a traceback."""
-    gc.set_threshold(50_000)  # what imports make stays: to look for garbage in it, time and again, finds nothing
+    gc.disable()  # what imports make stays: to look for garbage in it, time and again, finds nothing
     try:
         status = cli(standalone_mode=False)
     except click.UsageError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -154,6 +155,7 @@ def _run_python(file: Path, options: dict[str, Any]) -> Finished:
     launch.observe(runs.append, options["arch"], options["sync"], options["blocks"] or 0)
     status = 0
     cli.runs_scripts = True
+    gc.enable()
     before = sys.argv
     sys.argv = [str(file), *options["program_arguments"]]
     sys.path.insert(0, str(file.parent))
@@ -214,6 +216,7 @@ def _run_pto(file: Path, options: dict[str, Any]) -> Finished:
         first = options["program_arguments"][0]
         raise UserError(f"a .pto file has no program to give {first!r} to; use --arg NAME=VALUE")
     program = ptoas.load(file)
+    gc.enable()
     kernel = program.kernel(options["kernel_name"])
     profile = profiles.find(options["arch"] or program.arch or "a2a3")
     given = arguments.pairs(options["given"], "--arg")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import threading
 import time
@@ -87,6 +88,7 @@ def judge(outcome: session.Outcome, name: str, started: float) -> Run:
     from ascsim import checks
     from ascsim.frontends.launch import Run
 
+    gc.enable()
     outcome.trace.notes.append(("dialect", {"name": _dialect(outcome.trace)}))
     found = [*([outcome.error] if outcome.error else []), *fold_equal(outcome.stops())]
     with stage("checking"):
