@@ -64,8 +64,8 @@ template <class T, class Name> T& local_array(Space space, Name name, unsigned =
 {
     return *static_cast<T*>(fake_array(int(space), sizeof(T), name()));
 }
-#define ASCSIM_LAUNCHED(kernel) \
-    __attribute__((used)) static void (*const entry_of_##kernel)(void*) = &::ascsim::kernel_entry<ASCSIM_TU, &kernel>;
+#define ASCSIM_LAUNCHED(unit, kernel) \
+    __attribute__((used)) static void (*const entry_of_##kernel)(void*) = &::ascsim::kernel_entry<unit, &kernel>;
 struct VfScope { explicit VfScope(const char* name) { fake_scope(name); } };
 template <class T> void must_be_float(T)
 {

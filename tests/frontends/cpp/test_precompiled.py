@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ascsim.frontends.cpp import driver, generate
 from ascsim.frontends.cpp import precompiled as module
 from ascsim.frontends.cpp.driver import BuildOptions, CompileError, build
 from ascsim.frontends.cpp.precompiled import KEPT, Precompiled, make, precompiled
@@ -133,3 +134,11 @@ def test_errors_are_those_of_the_text(
         assert make(Path(command[4]), command[5:])
     with pytest.raises(CompileError, match=r"k\.asc:5:12: error"):
         built(source, options, "nothing_of_that_name")
+
+
+def test_our_headers_do_not_know_the_unit() -> None:
+    """gcc leaves a precompiled header alone in which a macro of the command line occurs, in another macro even."""
+    files = [path for path in driver.HEADERS.rglob("*") if path.suffix in (".h", ".hpp")]
+    assert files
+    for path in [*files, Path(generate.__file__)]:
+        assert b"ASCSIM_TU" not in path.read_bytes(), path

@@ -588,8 +588,8 @@ int main()
 def test_what_devices_can_do_without_is_left_out() -> None:
     text = device(HOST)
     lines = text.splitlines()
-    assert lines[7] == "} ASCSIM_LAUNCHED(one)"
-    assert lines[9] == 'extern "C" __global__ void two(float x) { } ASCSIM_LAUNCHED(two)'
+    assert lines[7] == "} ASCSIM_LAUNCHED(ASCSIM_TU, one)"
+    assert lines[9] == 'extern "C" __global__ void two(float x) { } ASCSIM_LAUNCHED(ASCSIM_TU, two)'
     assert "shown" not in text and "check(" not in text and "main" not in text and "Launch{" not in text
     assert "int helper(int x) { return x + 1; }" in text, "device code calls it"
     assert lines[14] == "#define KEPT 1", "on its line"
@@ -627,7 +627,7 @@ def test_a_launch_names_the_kernel() -> None:
 def test_a_launch_without_such_a_name_needs_the_host_code(addition: str) -> None:
     text = device(f"{addition}\n{HOST}")
     assert "int main()" in text and "bool check(int n" in text
-    assert ".run<ASCSIM_TU, one>(" in text and "ASCSIM_LAUNCHED(one)" in text
+    assert ".run<ASCSIM_TU, one>(" in text and "ASCSIM_LAUNCHED(ASCSIM_TU, one)" in text
 
 
 @pytest.mark.parametrize(
@@ -650,7 +650,7 @@ def test_a_host_function_that_is_named_elsewhere_stays(use: str) -> None:
 def test_what_an_included_file_names_or_launches_stays() -> None:
     text = device(HOST, frozenset({"check"}))
     assert "bool check(int n" in text and "check_again() {" not in text and "main" not in text
-    assert "ASCSIM_LAUNCHED(one)" not in device(HOST, frozenset({"one"})), "it may be overloaded"
+    assert "ASCSIM_LAUNCHED(ASCSIM_TU, one)" not in device(HOST, frozenset({"one"})), "it may be overloaded"
     assert "int main()" in device(HOST, known=Names(has_launches=True))
 
 

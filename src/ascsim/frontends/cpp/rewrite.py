@@ -14,7 +14,7 @@ Most of the qualifiers are empty macros in ascsim's headers; this pass does only
 - in the text for the host compiler the bodies of device functions are left out, as the vendor's host pass does;
 - in the text for the device compilers host functions are left out where no launch needs them there: a kernel that is
   defined once, and is no template, is launched by its name (``.run<ASCSIM_TU, K>(...)``), and its own text brings what a
-  device image needs for that, ``ASCSIM_LAUNCHED(K)``.
+  device image needs for that, ``ASCSIM_LAUNCHED(ASCSIM_TU, K)``.
 
 Launches are found by their tokens, which works in macro bodies and across ``#ifdef`` lines too; declarations, function
 definitions and calls by tree-sitter, on a copy in which the vendor's words are blanked with spaces of the same length
@@ -599,7 +599,7 @@ class _Pass:
             export = f" ASCSIM_EXPORT_KERNEL({name}, {function.name})".encode()
             self.device_edits.append(_Edit(body.end_byte, body.end_byte, export))
         if kernel is not None and name in self.launched_by_name:
-            self.device_edits.append(_Edit(body.end_byte, body.end_byte, f" ASCSIM_LAUNCHED({name})".encode()))
+            self.device_edits.append(_Edit(body.end_byte, body.end_byte, f" ASCSIM_LAUNCHED(ASCSIM_TU, {name})".encode()))
 
     def _count_loops(self, body: tree_sitter.Node) -> None:
         """Let each loop tell its rounds: address registers count them."""

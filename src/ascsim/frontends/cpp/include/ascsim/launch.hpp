@@ -58,9 +58,9 @@ ASCSIM_ENTRY void kernel_entry(void* packed)
     std::apply(Kernel, *static_cast<typename Call<decltype(Kernel)>::Arguments*>(packed));
 }
 
-#define ASCSIM_LAUNCHED(kernel)                                                        \
+#define ASCSIM_LAUNCHED(unit, kernel)                                              \
     __attribute__((used)) static void (*const ascsim_entry_of_##kernel)(void*) = \
-        &::ascsim::kernel_entry<ASCSIM_TU, &kernel>;
+        &::ascsim::kernel_entry<unit, &kernel>;
 
 // A kernel's name that a macro's parameters make, as text.
 #define ASCSIM_TEXT(...) #__VA_ARGS__
