@@ -72,7 +72,10 @@ def _attempts(definition: Definition) -> Iterator[SimpleNamespace]:
                 )
                 yield _filled(definition.inputs, tiles, made, rest)
             made = iter(_square(definition.inputs[n], n, kind) for n, kind in zip(tiles, kinds, strict=True))
-            yield _filled(definition.inputs, tiles, made, rest)
+            call = _filled(definition.inputs, tiles, made, rest)
+            yield call
+            if getattr(definition, "takes_vector", False):
+                yield SimpleNamespace(**{**vars(call), "lhs": replace(call.lhs, rows=1, valid_rows=1)})
             yield _with_a_column(definition, tiles, kinds, given, rest)
 
 
@@ -121,7 +124,8 @@ def _tile(
     if operand.optional and not given:
         return None
     if operand.sort is Sort.GLOBAL:
-        return GlobalTensor(kind, number * _STEP, (1, 1, 1, ROWS, COLS), (0, 0, 0, COLS, 1), name=operand.name)
+        rows = ROWS if height[1] == ROWS or height[0] == 32 else 1
+        return GlobalTensor(kind, number * _STEP, (1, 1, 1, rows, COLS), (0, 0, 0, COLS, 1), name=operand.name)
     pad = PadValue.ZERO if operand.role is Role.OUT else PadValue.NULL
     rows, valid = height
     return Tile(kind, rows, columns, valid, columns, number * _STEP, pad=pad, name=operand.name)

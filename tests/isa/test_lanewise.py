@@ -22,7 +22,9 @@ SPECIAL = {
     "f32": [0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00001, 0xFFC00000, 0x7FA00001, 1, 0x007FFFFF, 0x00800000],
 }
 CASES = [
-    pytest.param(d, kind, id=f"{d.name}-{len(d.inputs)}-{kind}", marks=[] if (d.name, kind) in QUICK else pytest.mark.slow)
+    pytest.param(
+        d, kind, id=f"{d.name}-{len(d.inputs)}-{kind}", marks=[] if (d.name, kind) in QUICK else pytest.mark.slow
+    )
     for d in LANEWISE
     for kind in ("f16", "f32", "i32", "u32", "i16", "u8")
 ]

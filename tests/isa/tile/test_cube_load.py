@@ -167,3 +167,14 @@ def test_a2a3_turn_no_columns_into_nz() -> None:
     seen, _ = matrix(bench, "f16", 16, 16, 16, DN)
     with pytest.raises(Refused, match="loads DN to NZ"):
         bench.issue("tload", tile(bench, Space.L1, "f16", 16, 16), seen)
+
+
+def test_a_bias_goes_to_bt_portably() -> None:
+    bench = Bench("cpu")
+    seen, data = matrix(bench, "f32", 1, 19, 19)
+    held = tile(bench, Space.BT, "f32", 1, 32, valid=(1, 19))
+    bench.issue("tload", held, seen)
+    assert np.array_equal(read(bench, held), data)
+    with pytest.raises(Refused, match="dst lies in BT; only vector tiles"):
+        other = Bench("a5")
+        other.issue("tload", tile(other, Space.BT, "f32", 1, 32, valid=(1, 19)), matrix(other, "f32", 1, 19, 19)[0])

@@ -125,6 +125,33 @@ def test_tmov_of_a2a3_takes_any_boxes_of_a_left_tile_and_textract_does_not() -> 
         other.issue("tmov", tile(other, Space.L0A, "f16", 32, 32, **ZZ), tile(other, Space.L1, "f16", 32, 32))
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", ["tmov", "textract"])
+def test_a_vector_is_moved_as_it_lies(profile: str, name: str) -> None:
+    bench = Bench(profile)
+    data = numbers(1, 512)
+    src = tile(bench, Space.L1, "f16", 1, 512, data, (1, 300), **ROW)
+    dst = tile(bench, Space.L0A, "f16", 1, 512, valid=(1, 300))
+    bench.issue(name, dst, src)
+    assert bench.findings() == []
+    held = bench.memory(Space.L0A)[:600].view(np.float16).astype(int)
+    assert np.array_equal(held, data[0, :300])
+    assert bench.traced(Mode.WRITE, Space.L0A).sum() == (1024 if profile in CHIPS else 608)
+
+
+def test_a_part_of_a_vector_begins_at_512_bytes() -> None:
+    bench = Bench("a5")
+    src = tile(bench, Space.L1, "f16", 1, 512, numbers(1, 512), **ROW)
+    dst = tile(bench, Space.L0A, "f16", 1, 256)
+    bench.issue("textract", dst, src, 0, 256)
+    assert bench.findings() == []
+    assert np.array_equal(bench.memory(Space.L0A)[:512].view(np.float16).astype(int), numbers(1, 512)[0, 256:])
+    bench.issue("textract", dst, src, 0, 16)
+    assert bench.findings() == ["TEXTRACT-4"]
+    with pytest.raises(Refused, match="pieces of 512"):
+        bench.issue("tmov", tile(bench, Space.L0A, "f16", 1, 128), tile(bench, Space.L1, "f16", 1, 128, **ROW))
+
+
 # To BT
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ascsim.machine.operands import Tile
 from ascsim.machine.trace import DONE_IN_ORDER, Mode
 from ascsim.machine.words import CompactMode, Pipe, Space
-from cube import ZN, read, tile, whole
+from cube import NZ, ZN, read, tile, whole
 from harness import Bench
 
 PROFILES = ("a2a3", "a5", "cpu")
@@ -186,3 +186,41 @@ def test_layouts_are_asked_for_but_on_a2a3(profile: str) -> None:
     else:
         with pytest.raises(Exception, match="operand lhs is not NZ"):
             bench.issue("tmatmul", dst, odd, rhs)
+
+
+# A vector by a matrix
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(("kind", "sums"), TYPES)
+def test_a_vector_lies_as_it_is_on_chips(profile: str, kind: str, sums: str) -> None:
+    bench = Bench(profile)
+    a, b = whole((1, 300), kind, 1), whole((300, 40), kind, 2)
+    if profile == "cpu":
+        lhs = tile(bench, Space.L0A, kind, 16, 320, a, (1, 300))
+    else:
+        lhs = tile(bench, Space.L0A, kind, 1, 512, valid=(1, 300), **NZ)
+        bench.memory(Space.L0A)[: a.nbytes] = np.ascontiguousarray(a).view(np.uint8).reshape(-1)
+    rhs = tile(bench, Space.L0B, kind, 320, 48, b, (300, 40))
+    dst = tile(bench, Space.L0C, sums, 16, 48, np.full((16, 48), 3), (1, 40))
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    bench.issue("tgemv", dst, lhs, rhs)
+    assert bench.findings() == []
+    assert np.array_equal(read(bench, dst), expected)
+    bench.issue("tgemv_acc", dst, dst, lhs, rhs)
+    assert np.array_equal(read(bench, dst), 2 * expected)
+    bias = tile(bench, Space.BT, sums, 1, 48, whole((1, 48), sums, 4))
+    bench.issue("tgemv_bias", dst, lhs, rhs, bias)
+    assert np.array_equal(read(bench, dst), expected + read(bench, bias, 1, 40))
+    assert (read(bench, dst, 16, 48)[1:] == 3).all()
+
+
+@pytest.mark.parametrize("profile", CHIPS)
+def test_a_vector_in_boxes_is_read_as_if_it_were_not(profile: str) -> None:
+    bench = Bench(profile)
+    a, b = whole((1, 32), "f16", 1), whole((32, 16), "f16", 2)
+    lhs = tile(bench, Space.L0A, "f16", 16, 32, a, (1, 32))
+    dst = tile(bench, Space.L0C, "f32", 16, 16, valid=(1, 16))
+    bench.issue("tgemv", dst, lhs, tile(bench, Space.L0B, "f16", 32, 16, b))
+    assert bench.findings() == ["TGEMV-4"]
+    assert np.array_equal(read(bench, dst), a[:, :16].astype(np.float32) @ b[:16].astype(np.float32))

@@ -16,7 +16,7 @@ import numpy as np
 
 from ascsim.diagnostics import Severity
 from ascsim.isa.definition import A2A3, CHIPS, Definition, In, Out, Sort, tile_instruction
-from ascsim.isa.rules import Rule, changed, dtype, finding, in_space, refuse, same_size
+from ascsim.isa.rules import Rule, changed, dtype, finding, in_space, refuse, row_major, same_dtype, same_size
 from ascsim.isa.tile.boxes import Grid, Order, order_of
 from ascsim.isa.tile.transfer import (
     DN,
@@ -192,6 +192,14 @@ def _made_padded(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleName
     yield changed(call, "dst", pad=PadValue.MAX)
 
 
+def _no_rows(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    return None if call.src.layout == ND else "src is not ND"
+
+
+def _made_no_rows(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield changed(call, "src", layout=DN)
+
+
 class _Matrix(NamedTuple):
     """What a copy into boxes moves: rows and columns, as many elements, and where they lie in global memory."""
 
@@ -340,3 +348,23 @@ class TLoadMat:
     def _in_blocks(call: SimpleNamespace, profile: Profile) -> bool:
         """Whether of each line only whole blocks are copied."""
         return profile.name == "a2a3" and call.src.layout != NZ and not _single_line(call.dst)
+
+
+@tile_instruction("tload", pipe=Pipe.MTE2, core="aic", profiles=("cpu",))
+class TLoadBias:
+    """Load a row from global memory to BT, where TMATMUL_BIAS finds it. Chips go by way of L1."""
+
+    operands = (Out("dst", lies_in=(Space.BT,)), In("src", Sort.GLOBAL, doc="a view of one row"))
+    rules = (
+        same_dtype("dst", "src"),
+        in_space(Space.BT, "dst"),
+        row_major("dst"),
+        refuse("L004", "src is ND", _no_rows, breaks=_made_no_rows, mend="Declare the GlobalTensor with Layout::ND."),
+        refuse("L007", "the valid region of dst has the shape of src", _other_shape, breaks=_with_other_shape,
+               mend="Set the tile's valid rows and columns (or the view's shape) to what is copied."),
+    )  # fmt: skip
+    sources = ("pto-isa include/pto/cpu/TLoad.hpp, and the tests of TMATMUL_BIAS beside it",)
+
+    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> np.ndarray:
+        """The elements, one row after the other."""
+        return arrays[0].reshape(call.dst.valid_rows, call.dst.valid_cols)

@@ -22,11 +22,18 @@ from ascsim.machine.trace import Mode
 from ascsim.machine.words import BLayout, CompactMode, Pipe, SLayout, Space
 from ascsim.profiles import Profile
 
+FRACTAL = 512
+"""Bytes of a box, in which vectors are moved."""
 _A2A3_TYPES = (i8, f16, bf16, f32)
 _A5_TYPES = (*_A2A3_TYPES, f8e4m3, f8e5m2, hif8)
 
 
 # What moves
+
+
+def _is_row(tile: Tile) -> bool:
+    """A vector: a single row without boxes."""
+    return tile.rows == 1 and tile.is_row_major
 
 
 def _turns(call: SimpleNamespace) -> bool:
@@ -84,6 +91,8 @@ def _packed(dst: Tile, turns: bool) -> tuple[int, int]:
 def _units(call: SimpleNamespace) -> tuple[int, int]:
     """What rows and columns are a multiple of: those of boxes, of square ones where they turn."""
     inner = STRIP // call.dst.dtype.size
+    if _is_row(call.src):
+        return 1, FRACTAL // call.dst.dtype.size
     if _turns(call):
         return max(inner, SIDE), max(inner, SIDE)
     return (SIDE, inner) if call.dst.space == Space.L0A else (inner, SIDE)
@@ -92,19 +101,29 @@ def _units(call: SimpleNamespace) -> tuple[int, int]:
 # Rules
 
 
-def _unboxed(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-    if call.src.rows == 1 and call.src.blayout == BLayout.ROW_MAJOR:
-        return "src is a single row, as a product with a vector (TGEMV) takes it"
+def _no_fractals(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    if not _is_row(call.src):
+        return None
+    for name in ("dst", "src"):
+        tile = getattr(call, name)
+        if tile.cols * tile.dtype.size % FRACTAL:
+            return f"a row of {name} has {tile.cols * tile.dtype.size} bytes; a vector is moved in pieces of {FRACTAL}"
     return None
 
 
-def _single_row(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
-    plain: dict[str, Any] = {"rows": 1, "valid_rows": 1, "blayout": BLayout.ROW_MAJOR, "slayout": SLayout.NONE_BOX}
-    yield changed(call, "src", **plain)
+def _with_no_fractals(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    boxes: dict[str, Any] = {"blayout": BLayout.ROW_MAJOR, "slayout": SLayout.ROW_MAJOR}
+    if profile.left_order == "NZ":
+        boxes["blayout"] = BLayout.COL_MAJOR
+    row: dict[str, Any] = {"rows": 1, "valid_rows": 1, "cols": 32, "valid_cols": 32}
+    left = changed(call, "dst", space=Space.L0A, **row, **boxes)
+    yield changed(left, "src", blayout=BLayout.ROW_MAJOR, slayout=SLayout.NONE_BOX, **row)
 
 
 def _no_source_boxes(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-    return None if order_of(call.src) in (Order.NZ, Order.ZN) else "src has no boxes, or such of another kind"
+    if order_of(call.src) in (Order.NZ, Order.ZN) or (_is_row(call.src) and call.dst.space == Space.L0A):
+        return None
+    return "src has no boxes, or such of another kind"
 
 
 def _without_source_boxes(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
@@ -150,7 +169,7 @@ def compact_modes(*operands: str) -> Rule:
 
 
 def _no_squares(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-    if not _turns(call):
+    if not _turns(call) or _is_row(call.src):
         return None
     down, across = _units(call)
     for name in ("dst", "src"):
@@ -172,18 +191,20 @@ def _common(strict: bool) -> tuple[Rule, ...]:
         dtype("dst", a2a3=_A2A3_TYPES, a5=_A5_TYPES, cpu=_A5_TYPES),
         same_dtype("dst", "src"),
         in_space(Space.L1, "src"),
-        refuse("L012", "src is no single row without boxes", _unboxed, breaks=_single_row,
-               mend="ascsim check FILE lists all such calls of a file."),
-        refuse("L004", "src is NZ or ZN", _no_source_boxes, breaks=_without_source_boxes,
+        refuse("L004", "src is NZ or ZN; to L0A also a single row without boxes", _no_source_boxes,
+               breaks=_without_source_boxes,
                mend="Load the matrix into a tile with BLayout::ColMajor and SLayout::RowMajor, or the other way round."),
         _other_boxes(strict),
         compact_modes("dst", "src"),
         refuse("L007", "where boxes turn (NZ to L0B, ZN to L0A), rows and columns are multiples of 16 and of 32 bytes",
                _no_squares, breaks=_with_no_squares, profiles=CHIPS, mend="Declare larger tiles."),
+        refuse("L007", "a single row without boxes is a multiple of 512 bytes, there and here", _no_fractals,
+               breaks=_with_no_fractals, profiles=CHIPS, mend="Declare longer tiles."),
     )  # fmt: skip
 
 
 _NOTES = (
+    "A single row without boxes is a vector for TGEMV: it goes to L0A as it lies, in pieces of 512 bytes.",
     "dst has the boxes of its memory, whatever those of src: L0A is ZZ on A2/A3 and NZ on the A5, L0B is ZN. Where lines "
     "of src's boxes are columns there, they turn on the way.",
     "Chips move all rows and columns of dst's type, valid or not. Of a compact tile (TileLeftCompact, TileRightCompact) they "
@@ -207,6 +228,8 @@ class _ToCube:
     def touches(self: Any, core: Core, args: Sequence[Any]) -> list[Touch]:
         """What is written; what is read, of which the valid part counts."""
         call, profile = self.call(args), core.profile
+        if _is_row(call.src):
+            return _vector_touches(call, profile)
         move = self._moved(call, profile)
         if not move.rows * move.cols:
             return []
@@ -225,10 +248,33 @@ class _ToCube:
         """The elements in dst's order."""
         if not arrays:
             return ()
+        if _is_row(call.src):
+            return (
+                arrays[0]
+                if profile.is_chip
+                else grid_of(call.dst, profile, arrays[0].dtype).boxed(arrays[0].reshape(1, -1))
+            )
         move = self._moved(call, profile)
         if move.src.order is move.dst.order:
             return arrays[0]
         return move.dst.boxed(move.src.matrix(arrays[0], move.rows, move.cols))
+
+
+def _vector_touches(call: SimpleNamespace, profile: Profile) -> list[Touch]:
+    """A vector: chips move whole boxes' worth of bytes as they lie."""
+    dst, src, size = call.dst, call.src, call.dst.dtype.size
+    col, count = int(getattr(call, "col", 0)), call.dst.valid_cols
+    if not count or not call.dst.valid_rows:
+        return []
+    used = Region(src.space, src.address + col * size, count * size, (), dst.dtype.bits_dtype)
+    if not profile.is_chip:
+        written = grid_of(dst, profile, dst.dtype.bits_dtype).region(1, count)
+        return [Touch(0, Mode.WRITE, written, ALIGNED[dst.space]), Touch(1, Mode.READ, used)]
+    start = src.address + col * size // FRACTAL * FRACTAL
+    read = used._replace(start=start, length=up(count * size, FRACTAL))
+    written = read._replace(space=dst.space, start=dst.address)
+    touched = [Touch(0, Mode.WRITE, written, ALIGNED[dst.space]), Touch(1, Mode.READ, read, 5, None, read == used)]
+    return touched if read == used else [*touched, Touch(1, Mode.READ, used._replace(start=start))]
 
 
 def _other_tile(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
@@ -299,6 +345,8 @@ def _unaligned(definition: Definition, call: SimpleNamespace, profile: Profile) 
 
 
 def _strips(call: SimpleNamespace) -> tuple[int, int]:
+    if _is_row(call.src):
+        return 1, 1
     inner = STRIP // call.src.dtype.size
     return (1, inner) if order_of(call.src) is Order.NZ else (inner, 1)
 

@@ -1,6 +1,6 @@
-"""TMATMUL, TMATMUL_ACC and TMATMUL_BIAS: the cube.
+"""TMATMUL and TGEMV, with an accumulator, with a bias: the cube.
 
-Sources: pto-isa docs/isa/TMATMUL, TMATMUL_ACC, TMATMUL_BIAS; include/pto/npu/{a2a3,a5,cpu}/TMatmul.hpp;
+Sources: pto-isa docs/isa/TMATMUL, TMATMUL_ACC, TMATMUL_BIAS, TGEMV and its kin; include/pto/npu/{a2a3,a5,cpu}/TMatmul.hpp;
 asc-devkit C-API cube_compute/asc_mmad, which takes m, k and n and no distances: the boxes it works on lie packed.
 """
 
@@ -55,23 +55,20 @@ class AccPhase(IntEnum):
     Final = 3
 
 
-def _sizes(call: SimpleNamespace) -> tuple[int, int, int]:
-    """m, k, n."""
+def _sizes(definition: Any, call: SimpleNamespace, profile: Profile) -> tuple[int, int, int]:
+    """m, k, n. A chip's product with a vector takes k from rhs."""
+    if definition.takes_vector and profile.is_chip:
+        return 1, call.rhs.valid_rows, call.rhs.valid_cols
     return call.lhs.valid_rows, call.lhs.valid_cols, call.rhs.valid_cols
-
-
-def _works(call: SimpleNamespace, profile: Profile) -> bool:
-    """Whether there is anything to do: a chip's fields for m, k and n have 12 bits."""
-    return all(n & _MOST if profile.is_chip else n for n in _sizes(call))
 
 
 def _across(tile: Tile) -> int:
     return STRIP // tile.dtype.size
 
 
-def _grids(call: SimpleNamespace, profile: Profile) -> dict[str, Grid]:
+def _grids(call: SimpleNamespace, profile: Profile, sizes: tuple[int, int, int]) -> dict[str, Grid]:
     """Where the operands' boxes lie: on chips packed, elsewhere as their tiles say."""
-    m, k, n = _sizes(call)
+    m, k, n = sizes
     if not profile.is_chip:
         return {name: grid_of(getattr(call, name), profile) for name in ("lhs", "rhs", "dst")}
     extents = {
@@ -136,21 +133,22 @@ def _with_shapes_apart(call: SimpleNamespace, profile: Profile) -> Iterator[Simp
 
 
 def _out_of_range(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-    for name, number in zip("mkn", _sizes(call), strict=True):
+    for name, number in zip("mkn", _sizes(definition, call, profile), strict=True):
         if not 1 <= number <= _MOST:
             return f"{name} is {number}; it must be 1 to {_MOST}"
     return None
 
 
 def _made_out_of_range(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
-    yield changed(call, "lhs", valid_cols=0)
-    yield changed(call, "lhs", cols=4096, valid_cols=4096)
+    yield changed(call, "rhs", valid_cols=0)
+    yield changed(call, "rhs", cols=4096, valid_cols=4096)
 
 
 def _short(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
     if call.rhs.valid_rows == call.lhs.valid_cols:
         return None
-    return f"lhs has {call.lhs.valid_cols} valid columns and rhs {call.rhs.valid_rows} valid rows; k is the former"
+    k = _sizes(definition, call, profile)[1]
+    return f"lhs has {call.lhs.valid_cols} valid columns and rhs {call.rhs.valid_rows} valid rows; k is {k}"
 
 
 def _made_short(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
@@ -159,23 +157,24 @@ def _made_short(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNames
 
 def _scattered(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
     """Boxes that the cube takes to lie one behind the other, and do not: tiles with whole boxes that are not valid."""
-    return _gaps(call, profile) if call.lhs.dtype.size > 1 else None
+    return _gaps(definition, call, profile) if call.lhs.dtype.size > 1 else None
 
 
 def _scattered_bytes(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
     """The same of 1-byte elements. TMOV packs those whose boxes turn: nearly always rhs, hardly ever lhs."""
-    return _gaps(call, profile) if call.lhs.dtype.size == 1 else None
+    return _gaps(definition, call, profile) if call.lhs.dtype.size == 1 else None
 
 
-def _gaps(call: SimpleNamespace, profile: Profile) -> str | None:
+def _gaps(definition: Any, call: SimpleNamespace, profile: Profile) -> str | None:
     lhs, rhs = call.lhs, call.rhs
-    m, k, n = _sizes(call)
+    m, k, n = _sizes(definition, call, profile)
     for name, tile, pitch, needed, alone in (
         ("lhs", lhs, *((lhs.cols, up(k, _across(lhs)), m <= SIDE) if profile.left_order == "ZZ"
                        else (lhs.rows, up(m, SIDE), k <= _across(lhs)))),
         ("rhs", rhs, rhs.cols, up(n, SIDE), k <= _across(rhs)),
     ):  # fmt: skip
-        if pitch != needed and not alone and not is_packed(tile) and (name == "lhs" or tile.dtype.size > 1):
+        is_known = not definition.takes_vector if name == "lhs" else tile.dtype.size > 1
+        if pitch != needed and not alone and not is_packed(tile) and is_known:
             by_rows = name == "rhs" or profile.left_order == "ZZ"
             lines, elements = ("rows", "columns") if by_rows else ("columns", "rows")
             return f"{lines} of boxes of {name} lie {pitch} {elements} apart; the cube takes them to lie {needed} apart"
@@ -212,7 +211,17 @@ def _made_phased(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleName
     yield SimpleNamespace(**{**vars(call), "phase": AccPhase.Final})
 
 
-def _common(title: str, *results: str) -> tuple[Rule, ...]:
+def _boxed(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    if call.lhs.rows == 1:
+        return None
+    return f"lhs has {call.lhs.rows} rows; the cube takes the elements of the vector to lie one behind the other"
+
+
+def _made_boxed(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield changed(call, "lhs", rows=16)
+
+
+def _common(title: str, *results: str, takes_vector: bool = False) -> tuple[Rule, ...]:
     mend = "ascsim check FILE lists all such calls of a file."
     return (
         *_types(),
@@ -238,11 +247,25 @@ def _common(title: str, *results: str) -> tuple[Rule, ...]:
                 why="The cube is given m, k and n, not the tiles' shapes: it takes the boxes to lie one behind the other, as "
                 "many as m, k and n need. TMOV and TEXTRACT leave room for those that are not valid, but in compact tiles.",
                 mend="Use TileLeftCompact and TileRightCompact, or tiles no larger than the boxes of their valid regions."),
-        finding(f"{title}-4", "lhs of 1-byte elements has no whole boxes that are not valid", _scattered_bytes,
-                breaks=_made_scattered_bytes, profiles=CHIPS, severity=Severity.WARNING,
-                why="The cube takes the boxes to lie one behind the other. Only where they turned on the way (from a ZN tile) "
-                "has TMOV packed them so.",
-                mend="Use TileLeftCompact, or a tile no larger than the boxes of its valid region."),
+        _lies_whole(title) if takes_vector else _lies_packed(title),
+    )  # fmt: skip
+
+
+def _lies_packed(title: str) -> Rule:
+    return finding(
+        f"{title}-4", "lhs of 1-byte elements has no whole boxes that are not valid", _scattered_bytes,
+        breaks=_made_scattered_bytes, profiles=CHIPS, severity=Severity.WARNING,
+        why="The cube takes the boxes to lie one behind the other. Only where they turned on the way (from a ZN tile) has "
+        "TMOV packed them so.",
+        mend="Use TileLeftCompact, or a tile no larger than the boxes of its valid region.",
+    )  # fmt: skip
+
+
+def _lies_whole(title: str) -> Rule:
+    return finding(
+        f"{title}-4", "lhs has one row", _boxed, breaks=_made_boxed, profiles=CHIPS,
+        why="A product with a vector reads L0A as k elements one behind the other, not as boxes of 16 rows.",
+        mend="Load the vector into a tile of one row without boxes, and move it to a TileLeft of one row.",
     )  # fmt: skip
 
 
@@ -250,6 +273,7 @@ class _Product:
     """What the three share; ``starts_with`` names the operand that the sum begins with."""
 
     starts_with = ""
+    takes_vector = False
     notes: Sequence[str] = (
         "m, k and n are the valid rows and columns of lhs and the valid columns of rhs. On chips the boxes of all operands "
         "lie packed, as m, k and n make them: a tile with whole boxes that are not valid has to be a compact one.",
@@ -264,7 +288,7 @@ class _Product:
         "double precision, and the result is rounded once to float. Integers wrap at 32 bits.",
     )
     sources: Sequence[str] = (
-        "pto-isa docs/isa/TMATMUL, TMATMUL_ACC, TMATMUL_BIAS",
+        "pto-isa docs/isa/TMATMUL, TMATMUL_ACC, TMATMUL_BIAS, TGEMV, TGEMV_ACC, TGEMV_BIAS",
         "pto-isa include/pto/npu/a2a3/TMatmul.hpp, include/pto/npu/a5/TMatmul.hpp, include/pto/cpu/TMatmul.hpp",
         "asc-devkit C-API cube_compute/asc_mmad; impl/adv_api matmul/stage/compute/mmad_compute.h: when a barrier is needed",
     )
@@ -272,32 +296,33 @@ class _Product:
     def row_fields(self: Any, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
         """The work is the boxes that are multiplied: 16 by 16 by 32 bytes. A large product needs no barrier behind it."""
         call = self.call(args)
-        m, k, n = _sizes(call)
+        m, k, n = _sizes(self, call, core.profile)
         boxes = -(-m // SIDE) * -(-k // _across(call.lhs)) * -(-n // SIDE)
         is_large = m // SIDE * (n // SIDE) >= _LARGE
         return self.pipe, Kind.INSTRUCTION, 0, DONE_IN_ORDER if is_large else 0, boxes
 
     def touches(self: Any, core: Core, args: Sequence[Any]) -> list[Touch]:
         """dst; what the sum begins with; lhs and rhs."""
-        call = self.call(args)
-        if not _works(call, core.profile):
+        call, profile = self.call(args), core.profile
+        m, k, n = sizes = _sizes(self, call, profile)
+        if not all(size & _MOST if profile.is_chip else size for size in sizes):  # a chip's fields have 12 bits
             return []
         numbers = {name: number for number, name in enumerate(self._names)}
-        m, k, n = _sizes(call)
-        grids = _grids(call, core.profile)
-        result = grids["dst"].region(up(m, SIDE), n)
+        grids, high = _grids(call, profile, sizes), self._high(m, profile)
 
         def touch(name: str, mode: Mode, region: Region) -> Touch:
             return Touch(numbers[name], mode, region, ALIGNED[Space(region.space)])
 
-        touched = [touch("dst", Mode.WRITE, result)]
+        touched = [touch("dst", Mode.WRITE, grids["dst"].region(high, n))]
         if self.starts_with == "acc":
-            name = "acc" if call.acc is not None and not core.profile.is_chip else "dst"
+            name = "acc" if call.acc is not None and not profile.is_chip else "dst"
             start = replace(grids["dst"], address=getattr(call, name).address)
-            touched.append(touch(name, Mode.READ, start.region(up(m, SIDE), n)))
+            touched.append(touch(name, Mode.READ, start.region(high, n)))
         elif self.starts_with == "bias":
             touched.append(touch("bias", Mode.READ, call.bias.region(1, n)))
-        touched.append(touch("lhs", Mode.READ, grids["lhs"].region(up(m, SIDE), k)))
+        vector = Region(call.lhs.space, call.lhs.address, k * call.lhs.dtype.size, (), call.lhs.dtype.numpy)
+        is_vector = self.takes_vector and profile.is_chip
+        touched.append(touch("lhs", Mode.READ, vector if is_vector else grids["lhs"].region(high, k)))
         touched.append(touch("rhs", Mode.READ, grids["rhs"].region(k, up(n, SIDE))))
         return touched
 
@@ -305,9 +330,9 @@ class _Product:
         """The sum, in dst's boxes."""
         if not arrays:
             return ()
-        m, k, n = _sizes(call)
-        grids = _grids(call, profile)
-        high, wide = up(m, SIDE), up(n, SIDE)
+        m, k, n = sizes = _sizes(self, call, profile)
+        grids = _grids(call, profile, sizes)
+        high, wide = self._high(m, profile), up(n, SIDE)
         *started, left, right = arrays
         start = None
         if self.starts_with == "acc":
@@ -315,13 +340,25 @@ class _Product:
         elif self.starts_with == "bias":
             start = np.zeros(wide, started[0].dtype)
             start[:n] = started[0].reshape(-1)
-        lhs, rhs = grids["lhs"].matrix(left, high, k), grids["rhs"].matrix(right, k, wide)
+        lhs = left.reshape(1, k) if self.takes_vector and profile.is_chip else grids["lhs"].matrix(left, high, k)
+        rhs = grids["rhs"].matrix(right, k, wide)
         return grids["dst"].boxed(multiply(lhs, rhs, start, call.dst.dtype.numpy))
+
+    def _high(self, m: int, profile: Profile) -> int:
+        """Rows of the result that are written."""
+        return up(m, SIDE) if profile.is_chip and not self.takes_vector else m
 
 
 _DST = Out("dst", lies_in=(Space.L0C,), doc="m by n")
 _LHS = In("lhs", lies_in=(Space.L0A,), doc="m by k")
 _RHS = In("rhs", lies_in=(Space.L0B,), doc="k by n")
+_VECTOR = In("lhs", lies_in=(Space.L0A,), doc="1 by k")
+_VECTOR_NOTES = (
+    "On chips L0A holds the vector as k elements one behind the other, and k is the valid rows of rhs. One row of dst is "
+    "written, in boxes of 16 rows as ever.",
+    "The portable form is that of TMATMUL.",
+    *_Product.notes[2:],
+)
 _PHASE = Choice("phase", AccPhase, optional=True, default=AccPhase.Unspecified, doc="Unspecified")
 
 
@@ -329,25 +366,20 @@ def _operands(*first: Operand) -> tuple[Operand, ...]:
     return (_DST, *first, _PHASE)
 
 
-@tile_instruction("tmatmul", pipe=Pipe.M, core="aic", cpp_templates=("phase",))
-class TMatmul(_Product):
-    """Multiply two matrices: dst = lhs * rhs."""
+@tile_instruction("tgemv", pipe=Pipe.M, core="aic", cpp_templates=("phase",))
+class TGemv(_Product):
+    """Multiply a vector by a matrix: dst = lhs * rhs."""
 
-    operands = _operands(_LHS, _RHS)
-    rules = _common("TMATMUL", "dst")
+    operands = _operands(_VECTOR, _RHS)
+    takes_vector = True
+    rules = _common("TGEMV", "dst", takes_vector=True)
+    notes = _VECTOR_NOTES
 
 
-@tile_instruction("tmatmul_acc", pipe=Pipe.M, core="aic", cpp_templates=("phase",), asm=(Asm("tmatmul.acc"),))
-class TMatmulAcc(_Product):
-    """Multiply two matrices and add: dst = acc + lhs * rhs. Without acc: dst = dst + lhs * rhs."""
+class _Sum(_Product):
+    """What the two that add to an accumulator share."""
 
-    operands = _operands(
-        In("acc", lies_in=(Space.L0C,), optional=True, doc="what the product is added to, m by n; dst where not given"),
-        _LHS,
-        _RHS,
-    )
     starts_with = "acc"
-    rules = _common("TMATMUL_ACC", "dst", "acc")
     notes = (*_Product.notes, "Chips add to dst, wherever acc lies.")
     warns = ("TMATMUL-ACC",)
 
@@ -360,6 +392,36 @@ class TMatmulAcc(_Product):
         headline = f"{self.title}: acc lies at {acc:#x} of L0C and dst at {dst:#x}; the chip adds to dst"
         mend = "Give both the same address, or use the form with one accumulator."
         return (Finding("TMATMUL-ACC", Severity.ERROR, headline, (), mend),)
+
+
+@tile_instruction("tmatmul", pipe=Pipe.M, core="aic", cpp_templates=("phase",))
+class TMatmul(_Product):
+    """Multiply two matrices: dst = lhs * rhs."""
+
+    operands = _operands(_LHS, _RHS)
+    rules = _common("TMATMUL", "dst")
+
+
+@tile_instruction("tmatmul_acc", pipe=Pipe.M, core="aic", cpp_templates=("phase",), asm=(Asm("tmatmul.acc"),))
+class TMatmulAcc(_Sum):
+    """Multiply two matrices and add: dst = acc + lhs * rhs. Without acc: dst = dst + lhs * rhs."""
+
+    operands = _operands(
+        In("acc", lies_in=(Space.L0C,), optional=True, doc="what the product is added to; dst where not given"), _LHS, _RHS,
+    )  # fmt: skip
+    rules = _common("TMATMUL_ACC", "dst", "acc")
+
+
+@tile_instruction("tgemv_acc", pipe=Pipe.M, core="aic", cpp_templates=("phase",), asm=(Asm("tgemv.acc"),))
+class TGemvAcc(_Sum):
+    """Multiply a vector by a matrix and add: dst = acc + lhs * rhs."""
+
+    operands = _operands(
+        In("acc", lies_in=(Space.L0C,), shares="dst", doc="what the product is added to"), _VECTOR, _RHS
+    )
+    takes_vector = True
+    rules = _common("TGEMV_ACC", "dst", "acc", takes_vector=True)
+    notes = (*_VECTOR_NOTES, "Chips add to dst, wherever acc lies.")
 
 
 def _other_bias(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
@@ -381,16 +443,33 @@ def _made_many_rows(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleN
     yield changed(call, "bias", rows=2)
 
 
-@tile_instruction("tmatmul_bias", pipe=Pipe.M, core="aic", cpp_templates=("phase",), asm=(Asm("tmatmul.bias"),))
-class TMatmulBias(_Product):
-    """Multiply two matrices and add a row to each row of the result: dst = lhs * rhs + bias."""
-
-    operands = _operands(_LHS, _RHS, In("bias", lies_in=(Space.BT,), doc="1 by n"))
-    starts_with = "bias"
-    rules = (
-        *_common("TMATMUL_BIAS", "dst"),
+def _bias_rules() -> tuple[Rule, ...]:
+    return (
         in_space(Space.BT, "bias"),
         refuse("L003", "bias has the element type of dst", _other_bias, breaks=_with_other_bias,
                mend="Declare the Bias tile with the accumulator's type; TMOV converts half."),
         refuse("L007", "bias has one row", _many_rows, breaks=_made_many_rows, mend="Declare it 1 x n, row-major."),
     )  # fmt: skip
+
+
+_BIAS = In("bias", lies_in=(Space.BT,), doc="1 by n")
+
+
+@tile_instruction("tmatmul_bias", pipe=Pipe.M, core="aic", cpp_templates=("phase",), asm=(Asm("tmatmul.bias"),))
+class TMatmulBias(_Product):
+    """Multiply two matrices and add a row to each row of the result: dst = lhs * rhs + bias."""
+
+    operands = _operands(_LHS, _RHS, _BIAS)
+    starts_with = "bias"
+    rules = (*_common("TMATMUL_BIAS", "dst"), *_bias_rules())
+
+
+@tile_instruction("tgemv_bias", pipe=Pipe.M, core="aic", cpp_templates=("phase",), asm=(Asm("tgemv.bias"),))
+class TGemvBias(_Product):
+    """Multiply a vector by a matrix and add a row: dst = lhs * rhs + bias."""
+
+    operands = _operands(_VECTOR, _RHS, _BIAS)
+    starts_with = "bias"
+    takes_vector = True
+    rules = (*_common("TGEMV_BIAS", "dst", takes_vector=True), *_bias_rules())
+    notes = _VECTOR_NOTES

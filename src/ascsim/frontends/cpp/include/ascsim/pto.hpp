@@ -585,6 +585,10 @@ struct Tile {
     bool GetKAligned() const { return is_k_aligned_; }
     void SetKAligned(bool is_aligned) { is_k_aligned_ = is_aligned; }
 
+    // The cube would multiply floats with fewer bits from here on.
+    __attribute__((error("ascsim L012 SetMadTF32Mode: not implemented"))) void SetMadTF32Mode(RoundMode = RoundMode::CAST_ROUND);
+    __attribute__((error("ascsim L012 ResetMadMode: not implemented"))) void ResetMadMode();
+
     void assignData(TileDType data) { data_ = data; }
 
     // From now on the tile is a view of bytes that belong to another one.
