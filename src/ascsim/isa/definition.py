@@ -31,6 +31,7 @@ from ascsim.isa.lanewise import Code
 from ascsim.isa.rules import Rule
 from ascsim.machine.core import Core, Finding, Group, Touch, nothing
 from ascsim.machine.dtypes import DTYPES, DType, f16, u64
+from ascsim.machine.native import Bound, Tried
 from ascsim.machine.operands import REGISTER_BYTES, GlobalTensor, MReg, Pointer, Region, Tile, VReg
 from ascsim.machine.trace import Kind, Mode
 from ascsim.machine.words import Kept, Pipe, Space
@@ -476,6 +477,18 @@ def _begins(operand: Any, region: Region) -> bool:
     return isinstance(operand, Tile) and region.start == operand.address
 
 
+Sought = Callable[[list[Lanes], list[Lanes]], "tuple[Callable[[], bool], Callable[[], Bound | None]] | None"]
+"""Of what a call reads and writes: whether machine code is worth it by now, and that code; see :class:`Tried`."""
+
+
+def tried(
+    seek: Sought | None, otherwise: Callable[[], Any], reads: list[Lanes], writes: list[Lanes]
+) -> Callable[[], Any]:  # fmt: skip
+    """Machine code for what is otherwise done so, if there is any."""
+    found = seek(reads, writes) if seek is not None else None
+    return otherwise if found is None else Tried(otherwise, *found)
+
+
 class TileInstruction(Definition):
     """A PTO tile instruction. Subclass attributes and methods carry the definition; see :func:`tile_instruction`."""
 
@@ -613,7 +626,9 @@ class MemoryInstruction(Definition):
     ``extent(call) -> {operand: Bytes, or several}`` says which bytes, ``semantics(*read arrays, *scalars)`` what becomes
     of them; a result that is no tuple goes to every written region.
     With ``stateful`` both get more: ``extent(call, state)``, ``semantics(call, state, *read arrays)``, where ``state``
-    is the core's. ``watch(core, definition, args, touches)`` gives warnings that depend on the data. That the operands
+    is the core's. ``watch(core, definition, args, touches)`` gives warnings that depend on the data. ``code(reads,
+    writes)`` and ``glance(reads, writes)``, of the lanes of a call that lie in the core's own memories, may give machine
+    code that does it, and that says whether there is anything to watch. That the operands
     have the types of one variant and lie in the memories they name is a rule of every such instruction.
     """
 
@@ -624,7 +639,7 @@ class MemoryInstruction(Definition):
         variants: Sequence[dict[str, DType]], values: str = "bits", work: Callable[..., int] | None = None,
         expand: Callable[..., Iterator[Group] | None] | None = None,
         watch: Callable[..., Sequence[Finding]] | None = None, stateful: bool = False, rules: Sequence[Rule] = (),
-        **record: Any,
+        code: Sought | None = None, glance: Sought | None = None, **record: Any,
     ) -> None:  # fmt: skip
         pointers = [o for o in record["operands"] if o.sort is Sort.POINTER]
         spaces = (rule_language.pointer_spaces(pointers),) if pointers else ()
@@ -641,6 +656,8 @@ class MemoryInstruction(Definition):
         self.work = work
         self.expand = expand
         self.watch = watch
+        self.code = code
+        self.glance = glance
 
     def takes(self, args: Sequence[Any]) -> bool:
         """See :class:`Definition`."""
@@ -685,15 +702,22 @@ class MemoryInstruction(Definition):
     def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
         """The call with its operands' arrays, which stay where they are in a core's own memories."""
         own = type(self).perform is MemoryInstruction.perform and all(t.region.space > Space.GM for t in touches)
-        return self._bind(core, args, touches) if own and not self.stateful else None
+        if not own or self.stateful:
+            return None
+        return tried(self.code, self._bind(core, args, touches), *self._lanes(core, args, touches))
 
-    def _bind(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], None]:
+    def _lanes(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> tuple[list[Lanes], list[Lanes]]:
+        """What is read, and what is written."""
         reads: list[Lanes] = []
         writes: list[Lanes] = []
         for touch in touches:
             if touch.used:
                 lanes = Lanes.of(core, touch.region, self.values, args[touch.operand].dtype, touch.mask)
                 (reads if touch.mode == Mode.READ else writes).append(lanes)
+        return reads, writes
+
+    def _bind(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], None]:
+        reads, writes = self._lanes(core, args, touches)
         scalars = [v for o, v in zip(self.inputs, args, strict=False) if o.sort is Sort.SCALAR]
         sources, targets = _sources(reads), [(lanes, lanes.target()) for lanes in writes]
         writes_nothing = any(lanes.view.size == 0 for lanes in writes)
@@ -711,7 +735,11 @@ class MemoryInstruction(Definition):
 
     def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
         """Data-dependent warnings of the definition's ``watch``."""
-        return partial(self.watch, core, self, args, touches) if self.watch else None
+        if self.watch is None:
+            return None
+        watch = partial(self.watch, core, self, args, touches)
+        own = not self.stateful and touches and all(t.region.space > Space.GM for t in touches)
+        return tried(self.glance, watch, *self._lanes(core, args, touches)) if own and self.glance else watch
 
 
 def _word(core: Core, kept: Kept) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 What a tile instruction does to its elements is a NumPy function. For narrow floats, or on small tiles, NumPy takes many
 times what the arithmetic takes. The same function is recorded (isa/loops.py), as a loop over rows and columns, and compiled;
-the code is kept on disk, as that of register instructions is. To load it costs a few hundredths of a second and to make
-it a second or two, so either is done when as much time has gone into the work in NumPy.
+the code is kept on disk, as that of register instructions is. To load it costs a few thousandths of a second and to make
+it about a second, so either is done when as much time has gone into the work in NumPy.
 """
 
 from __future__ import annotations

@@ -38,16 +38,46 @@ def compiled(function: Callable, notice: Callable[[str], None] | None = None) ->
 
 def bound(
     function: Callable, arguments: Sequence[Any], notice: Callable[[str], None] | None = None
-) -> Callable[[], int]:
+) -> Bound:
     """The compiled twin of a loop with its arguments: numbers, and arrays of which only the contents may change."""
-    cells = np.array([*(cell for argument in arguments for cell in _cells(argument)), 0], np.int64)
-    entry, address = _entry(function, _signature(arguments), notice), cells.ctypes.data
+    return Bound(_entry(function, _signature(arguments), notice), arguments)
 
-    def call(kept: Sequence[Any] = arguments) -> int:  # the arrays live as long as their addresses are used
-        entry(address)
-        return int(cells[-1])
 
-    return call
+class Bound:
+    """A compiled loop and its arguments, which live as long as this."""
+
+    def __init__(self, entry: Callable[[int], None], arguments: Sequence[Any]) -> None:
+        self.entry, self.arguments = entry, arguments
+        self.cells = np.array([*(cell for argument in arguments for cell in _cells(argument)), 0], np.int64)
+        self.place = self.cells.ctypes.data
+
+    def __call__(self) -> int:
+        """Run it; its result."""
+        self.entry(self.place)
+        return int(self.cells[-1])
+
+
+class Tried:
+    """Machine code that may decline (its result is not 0), and what is done instead, or as long as there is none.
+
+    ``make`` is asked for the code once ``is_worth_it`` says so; it may have none.
+    """
+
+    def __init__(
+        self, otherwise: Callable[[], Any], is_worth_it: Callable[[], bool], make: Callable[[], Bound | None]
+    ) -> None:
+        self.otherwise, self.is_worth_it, self.make = otherwise, is_worth_it, make
+        self.code: Bound | None = None
+        self.is_made = False
+
+    def __call__(self) -> Any:
+        """Do it; what code does yields an empty tuple."""
+        code = self.code
+        if code is not None:
+            return self.otherwise() if code() else ()
+        if not self.is_made and self.is_worth_it():
+            self.is_made, self.code = True, self.make()
+        return self.otherwise()
 
 
 def is_made(function: Callable) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ascsim.isa.semantics import network
-from ascsim.isa.semantics.order import BF16, F16, F32, SIGNED, UNSIGNED, rank
+from ascsim.isa.semantics.order import BF16, F16, F32, SIGNED, UNSIGNED, magnitudes, rank
 from ascsim.isa.semantics.sort import pack_pairs, sort_blocks, sorted_pairs
 
 ORDERS = [(F32, 4), (SIGNED, 4), (UNSIGNED, 4), (F16, 2), (BF16, 2), (SIGNED, 2)]
@@ -58,13 +58,17 @@ def test_flips_are_those_of_the_ranks(order, itemsize):
 def plain(function, bits, indices, order):
     """A loop of the module run by Python itself."""
     pairs, rows, keys = np.zeros(bits.shape, np.uint64), np.zeros((2, 32), np.uint64), np.zeros((32, 2), np.uint64)
-    flips = network.flips(order, bits.itemsize)
-    zeros = function(bits, indices, pairs, rows, keys, network.comparisons(), *flips)
+    flips, heads = network.flips(order, bits.itemsize), np.arange(len(bits))[:, None] * 32 + np.zeros(3, np.int64)
+    scratch = rows, keys, np.zeros(32, np.uint64), np.zeros(32, np.int64)
+    flat = bits.ravel(), indices.ravel(), pairs.ravel()
+    zeros = function(*flat, heads, *scratch, network.comparisons(), *flips)
     return pairs.view(np.uint32).reshape(*bits.shape, 2), zeros
 
 
+@pytest.mark.parametrize("few", [0, 8])
 @pytest.mark.parametrize(("order", "itemsize"), ORDERS)
-def test_the_loops_sort_as_the_definition_does(order, itemsize):
+def test_the_loops_sort_as_the_definition_does(order, itemsize, few, monkeypatch):
+    monkeypatch.setattr(network, "FEW", few)
     bits, indices = blocks(order, itemsize, 3)
     pairs, zeros = plain(network.sort_blocks_in, bits, indices, order)
     assert not zeros
@@ -76,6 +80,24 @@ def test_negative_zeros_are_told_of_floats_alone():
     bits[0, 4:7] = 0x80000000
     assert plain(network.sort_blocks_in, bits, indices, F32)[1]
     assert not plain(network.sort_blocks_in, bits, indices, SIGNED)[1]
+
+
+@pytest.mark.parametrize("order", [F32, F16, SIGNED])
+def test_a_look_is_needed_where_there_is_a_nan_or_a_number_that_does_not_ascend(order):
+    dtype = np.uint16 if order == F16 else np.uint32
+    heads = np.array([[0, 0], [32, 32]])
+
+    def asked(bits, indices):
+        return network.needs_a_look(bits, indices, heads, *magnitudes(order))
+
+    bits, ascending = np.zeros(64, dtype), np.tile(np.arange(32, dtype=np.uint32), 2)
+    assert asked(bits, ascending) == 0
+    bits[40] = 0xFE00 if order == F16 else 0xFFC00000
+    assert asked(bits, ascending) == (order != SIGNED)
+    bits[40] = 0xFC00 if order == F16 else 0xFF800000
+    assert asked(bits, ascending) == 0, "an infinity"
+    ascending[63] = ascending[62]
+    assert asked(bits, ascending) == 1
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ascsim import profiles
 from ascsim.diagnostics import Refused
+from ascsim.isa.semantics import network
 from ascsim.machine import groups
 from ascsim.machine.operands import Tile
 from ascsim.machine.trace import Kind, Mode
@@ -558,3 +559,38 @@ def test_the_reference_sorts_as_told() -> None:
     values = np.array([1.0, -np.inf, np.inf, 0.0, -0.0], np.float32).view(np.uint32)
     got = sorted_block(values, np.array([5, 4, 3, 2, 1], np.uint32))
     assert got[:, 1].tolist() == [3, 5, 1, 2, 4]
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("profile", [*CHIPS, "cpu"])
+def test_machine_code_gives_what_numpy_gives_and_warns_of_as_much(
+    profile: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random, bits = np.random.default_rng(5), f"u{SIZE[kind]}"
+    told = []
+    for is_worth_it in (True, False):
+        monkeypatch.setattr(network, "is_worth_it", lambda elements, answer=is_worth_it: answer)
+        bench, findings = Bench(profile), []
+        shapes = {(1, 32): 1, (3, 96): 1, (3, 64): 3, (20, 32): 20}
+        calls = []
+        for (rows, columns), idx_rows in shapes.items():
+            src, idx = bench.tile(kind, rows, columns), bench.tile("u32", idx_rows, columns)
+            calls.append((bench.tile(kind, rows, columns * 8 // SIZE[kind]), src, idx))
+        random = np.random.default_rng(5)
+        for turn in range(6):
+            for dst, src, idx in calls:
+                values = random.integers(-9, 9, (src.rows, src.cols)).astype(src.dtype.numpy)
+                if turn == 3:
+                    values[0, 4:9] = -0.0
+                if turn == 4:
+                    values[-1, -1] = np.nan
+                bench.core.view(src.region())[...] = values
+                order = np.arange(idx.cols) if turn != 5 else np.arange(idx.cols)[::-1]
+                bench.core.view(idx.region())[...] = order
+                bench.issue("tsort32", dst, src, idx)
+                findings.append((list(bench.findings()), bench.read(dst).view(bits)))
+        told.append(findings)
+    for (by_code, code), (by_numpy, numpy) in zip(*told, strict=True):
+        assert by_code == by_numpy
+        assert np.array_equal(code, numpy)
+    assert {*told[0][-1][0]} == {"SORT-NAN", "SORT-TIE"}

@@ -6,14 +6,16 @@ Sources: asc-devkit C-API vector_compute/asc_bitsort; pto-isa docs/isa/TSORT32 (
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ascsim.diagnostics import CATALOGUE, Severity
-from ascsim.isa.definition import Bytes, Definition, In, Out, Scalar, Sort, memory_instruction, types_of
+from ascsim.isa.definition import Bytes, Definition, In, Lanes, Out, Scalar, Sort, memory_instruction, types_of
 from ascsim.isa.rules import finding
+from ascsim.isa.semantics import network
 from ascsim.isa.semantics.order import F16, F32, is_nan
 from ascsim.isa.semantics.sort import depends_on_tie_rule, sorted_pairs
 from ascsim.isa.sync import synchronous
@@ -121,6 +123,22 @@ def _watch(core: Core, definition: Definition, args: Sequence[Any], touches: lis
     return found
 
 
+def sort_code(reads: list[Lanes], writes: list[Lanes]) -> Any:
+    """The sort of whole blocks that do not lie where their pairs go; see :data:`Sought`."""
+    (values, indices), pairs = (lanes.read() for lanes in reads), writes[0].view
+    if not pairs.size or np.may_share_memory(pairs, values) or np.may_share_memory(pairs, indices):
+        return None
+    return partial(network.is_worth_it, values.size), partial(network.sorting, values, indices, pairs, order_of(values))
+
+
+def sort_glance(reads: list[Lanes], writes: list[Lanes]) -> Any:
+    """What :func:`sort_findings` needs to look at; see :data:`Sought`."""
+    (values, indices), pairs = (lanes.read() for lanes in reads), writes[0].view
+    if not pairs.size or np.may_share_memory(pairs, values) or np.may_share_memory(pairs, indices):
+        return None
+    return network.is_ready, partial(network.looking, values, indices, order_of(values))
+
+
 def _encoded(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
     if 0 <= int(call.repeat) <= 255:
         return None
@@ -148,7 +166,8 @@ def _made_zero(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamesp
         In("src1", Sort.POINTER, u32, doc="indices, 32 a block"),
         Scalar("repeat", i32, doc="blocks, 0 to 255"),
     ),
-    extent=_extent, work=_repeats, watch=_watch, warns=("SORT-NAN", "SORT-TIE", "BITSORT-3"),
+    extent=_extent, work=_repeats, watch=_watch, code=sort_code, glance=sort_glance,
+    warns=("SORT-NAN", "SORT-TIE", "BITSORT-3"),
     rules=(
         finding("BITSORT-1", "repeat is 0 to 255", _encoded, breaks=_not_encoded,
                 why="The encoding has 8 bits for it; the library masks or narrows the rest away.",

@@ -44,6 +44,11 @@ def bits_of_rank(ranks: np.ndarray, order: int, itemsize: int) -> np.ndarray:
     return wide >> np.uint32(32 - 8 * itemsize) if itemsize < 4 else wide
 
 
+def magnitudes(order: int) -> tuple[int, int]:
+    """The bits that are no sign, and those of +infinity: with more than these an element is NaN."""
+    return _MAGNITUDE[order], INFINITY_BITS[order]
+
+
 def is_nan(bits: np.ndarray, order: int) -> np.ndarray:
     """Which raw elements are NaN (bool, the shape of ``bits``); none, where ``order`` says integers."""
     return (bits & np.uint32(_MAGNITUDE[order])) > np.uint32(INFINITY_BITS[order])

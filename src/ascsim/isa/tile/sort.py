@@ -6,8 +6,9 @@ include/pto/cpu/TSort32.hpp.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -32,12 +33,14 @@ from ascsim.isa.memory_form.fill import vector_dup
 from ascsim.isa.memory_form.masked import set_mask_norm, set_vector_mask
 from ascsim.isa.memory_form.sort import ASSUMED, BLOCK, NOTES, PAIR_BYTES, blocks_of, sort_findings, vbitsort
 from ascsim.isa.rules import dtype, finding, in_space, row_major, same_dtype
+from ascsim.isa.semantics import network
 from ascsim.isa.semantics.order import BF16, F16, F32, SIGNED
 from ascsim.isa.semantics.sort import sorted_pairs
 from ascsim.isa.sync import pipe_barrier
 from ascsim.isa.transfer import copy_ubuf_to_ubuf, whole_blocks
 from ascsim.machine.core import Core, Finding, Group, Step, Touch
 from ascsim.machine.dtypes import DType, bf16, f16, f32, i16, i32, u32
+from ascsim.machine.native import Tried
 from ascsim.machine.operands import REGISTER_BYTES, Pointer, Region, Tile
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import Pipe, Space
@@ -50,6 +53,11 @@ COPIED_ROW = 8160
 PADDING: dict[DType, np.generic] = {f32: np.uint32(0xFFC00000), f16: np.uint16(0xFE00)}
 """What a tail is filled up with, the library's ``-(0.0 / 0.0)``: -NaN, which sorts last."""
 _ORDERS = {f32: F32, f16: F16, bf16: BF16, i32: SIGNED, i16: SIGNED}
+
+
+def _in_blocks(rows: np.ndarray, columns: int = BLOCK) -> np.ndarray:
+    """Rows as (rows, blocks, columns of a block)."""
+    return rows.reshape(len(rows), -1, columns)
 
 
 def pair_columns(kind: DType) -> int:
@@ -459,6 +467,20 @@ class TSort32:
             pairs.append(done.reshape(rows, 2 * bits.shape[1] * bits.shape[2]))
         return np.concatenate(pairs, axis=1)
 
+    def prepared(self: Any, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Any] | None:
+        """See :class:`TileInstruction`; whole blocks by machine code where that is worth it."""
+        reads, writes = self._lanes(core, args, touches)
+        values, indices = (lanes.read() for lanes in reads)
+        pairs = writes[0].view
+        run, is_whole = self._bind(core, args, touches), values.size and not values.shape[1] % BLOCK
+        if not is_whole or np.may_share_memory(pairs, values) or np.may_share_memory(pairs, indices):
+            return run
+        make = partial(
+            network.sorting, _in_blocks(values), _in_blocks(indices), _in_blocks(pairs, 2 * BLOCK),
+            _ORDERS[args[1].dtype],
+        )  # fmt: skip
+        return Tried(run, partial(network.is_worth_it, values.size), make)
+
     def expand(self, call: SimpleNamespace, profile: Profile) -> Iterator[Group]:
         """The steps of the chip's library."""
         rows = _Rows.of(call, profile)
@@ -476,12 +498,17 @@ class TSort32:
         if masks:
             yield Group([Step(set_vector_mask, (-1, -1))])
 
-    def observe(self: Any, core: Core, args: Sequence[Any], touches: list[Touch]) -> list[Finding]:
+    def observer(
+        self: Any, core: Core, args: Sequence[Any], touches: list[Touch]
+    ) -> Callable[[], Sequence[Finding]] | None:
         """Warn of NaNs, and of ties that the documents order differently."""
         call = self.call(args)
-        work = Work.of(call, core.profile)
+        work, order = Work.of(call, core.profile), _ORDERS[call.src.dtype]
         if not work.rows or not work.columns:
-            return []
+            return None
         bits = core.view(call.src.region(work.rows, work.columns)).view(call.src.dtype.bits_dtype)
         indices = core.view(call.idx.region(1 if call.idx.valid_rows == 1 else work.rows, work.columns))
-        return sort_findings(self.title, bits, indices, _ORDERS[call.src.dtype])
+        look = partial(sort_findings, self.title, bits, indices, order)
+        if work.columns % BLOCK:
+            return look
+        return Tried(look, network.is_ready, partial(network.looking, _in_blocks(bits), _in_blocks(indices), order))
