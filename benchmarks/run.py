@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import resource
+import resource
 import statistics
 import subprocess
 import sys
@@ -265,6 +266,34 @@ def register_loop(results: Results) -> None:
     )  # fmt: skip
 
 
+def blocks_ahead(results: Results) -> None:
+    """A launch of 8 blocks on two processors and on one, without checks: the wall says what is gained if both are free,
+    the processor time of all its processes what that costs."""
+    from ascsim.frontends.cpp import session
+    from ascsim.machine import jobs
+
+    with tempfile.TemporaryDirectory() as scratch:
+        program = Path(scratch) / "blocks"
+        build = [*ASCSIM, "c++", str(ROOT / "benchmarks/blocks.asc"), "-O2", "-o", str(program), "--npu-arch=dav-3510"]
+        subprocess.run(build, check=True, capture_output=True)
+
+        def measured(processors: int) -> tuple[float, float]:
+            jobs.choose(processors)
+            wall, own = [], []
+            for _ in range(3):
+                before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+                session.run(program, ["8", "3000"]).close()
+                wall.append(time.perf_counter() - began)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                own.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+            return statistics.median(wall), statistics.median(own)
+
+        two, one = measured(2), measured(1)
+        jobs.choose(None)
+    for what, figure, base in zip(("wall", "processor time"), two, one, strict=True):
+        results.add(f"8 blocks of a C++ kernel, 2 jobs, {what}", figure, "1 job", base, milliseconds)
+
+
 def cost_of_checks(results: Results) -> None:
     """Runs with all checks beside the same runs without any: a tile kernel, an expanded one, a long register loop."""
     import ascsim
@@ -401,7 +430,7 @@ def report_page(results: Results) -> None:
 
 GROUPS = {
     "start": start_up, "edit": edit_to_verdict, "sort": sorting, "tile": tile_overhead, "tiles": tiles_from_cpp,
-    "register": register_loop,
+    "register": register_loop, "blocks": blocks_ahead,
     "checks": cost_of_checks,
     "time": timing, "page": report_page,
 }  # fmt: skip

@@ -249,7 +249,7 @@ def as_bytes(intervals: Any) -> set[int]:
 
 @given(INTERVALS, INTERVALS)
 def test_intervals_are_the_bytes_they_stand_for(some: list[tuple[int, int]], others: list[tuple[int, int]]) -> None:
-    a, b = (merged(*np.array(pairs, np.int64).reshape(-1, 2).T) for pairs in (some, others))
+    a, b = (merged(np.array(pairs, np.int64).reshape(-1, 2)) for pairs in (some, others))
     assert as_bytes(a.tolist()) == as_bytes(some)
     assert (a[1:, 0] > a[:-1, 1]).all()
     assert meet(a, b) == bool(as_bytes(some) & as_bytes(others))
@@ -257,7 +257,7 @@ def test_intervals_are_the_bytes_they_stand_for(some: list[tuple[int, int]], oth
 
 @given(INTERVALS)
 def test_bytes_of_intervals_are_written_as_they_were_read(pairs: list[tuple[int, int]]) -> None:
-    intervals = merged(*np.array(pairs, np.int64).reshape(-1, 2).T)
+    intervals = merged(np.array(pairs, np.int64).reshape(-1, 2))
     memory, copy = np.arange(80, dtype=np.uint8), np.zeros(80, np.uint8)
     content = b"".join(piece.tobytes() for _, piece in ahead._pieces(memory, intervals))
 
@@ -302,7 +302,7 @@ def test_a_diverted_sink_counts_on_in_files_of_its_own(tmp_path: Any, monkeypatc
     assert sink.counts.rows == 4
     sizes = {name: (tmp_path / f"{name}.bin").stat().st_size for name in ("rows", "accesses", "masks", "shapes")}
     assert sizes == {"rows": 96, "accesses": 192, "masks": 0, "shapes": 40}
-    assert sink.known_shapes(tmp_path, before.shapes)["n1"].tolist() == [1, 2, 5]
+    assert sink.shapes_of(np.array([0, 1, 2, 3]), tmp_path, before.shapes)["n1"].tolist() == [1, 2, 5, 1]
     other = MemorySink()
     other.extend(Table.ROWS, np.zeros(2, ROW))
     assert other.n_rows == 2

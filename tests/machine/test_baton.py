@@ -23,7 +23,8 @@ class Play:
         self.threads: set[int] = set()
         self.ends_at = ends_at
         self.baton = Baton(
-            [self._core(number, script.split()) for number, script in enumerate(scripts)],
+            len(scripts),
+            lambda number: self._core(number, scripts[number].split())(),
             lambda core: self.switches.append(("leave", core)),
             lambda core: self.switches.append(("enter", core)),
             self.stuck.extend,

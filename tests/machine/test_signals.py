@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ascsim.machine.signals import CoreId, SignalMode, Signals, packed, unpacked
+from ascsim.machine.signals import CoreId, Cores, SignalMode, Signals, packed, unpacked
 
 MIXED = [
     CoreId(block * 3 + place, block, side, subblock)
@@ -77,3 +77,11 @@ def test_a_flag_and_its_mode_fit_a_byte() -> None:
     for mode in SignalMode:
         for flag in range(32):
             assert 0 <= packed(mode, flag) < 256 and unpacked(packed(mode, flag)) == (mode, flag)
+
+
+def test_cores_of_a_launch_are_made_when_they_are_asked_for() -> None:
+    cores = Cores(2, [("aic", 0), ("aiv", 0), ("aiv", 1)])
+    assert list(cores) == MIXED
+    assert cores[4] == CoreId(4, 1, "aiv", 0) and cores[-1] == CoreId(5, 1, "aiv", 1)
+    assert cores[1:3] == [CoreId(1, 0, "aiv", 0), CoreId(2, 0, "aiv", 1)]
+    assert Cores(70_000)[65_537] == CoreId(1, 65_537, "aiv")

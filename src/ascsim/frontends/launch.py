@@ -22,7 +22,7 @@ from ascsim.machine.autosync import AutoSync
 from ascsim.machine.core import Core, Machine, Memory
 from ascsim.machine.dtypes import dtype
 from ascsim.machine.fill import chosen
-from ascsim.machine.signals import CoreId
+from ascsim.machine.signals import CoreId, Cores
 from ascsim.machine.trace import Kind, MemorySink, Trace, pack_row
 from ascsim.machine.words import Pipe
 from ascsim.progress import advance, stage
@@ -278,8 +278,7 @@ def launch(
         return True
 
     with stage(f"running {name}", blocks):
-        of_launch = [CoreId(block, block, side) for block in range(blocks)]
-        machine.run_cores(of_launch, run, front=_Front(name) if is_closed else None)
+        machine.run_cores(Cores(blocks, [(side, 0)]), run, front=_Front(name) if is_closed else None)
     results: dict[str, np.ndarray] = {}
     for array_name, array in arrays.items():
         if array.flags.writeable:

@@ -36,6 +36,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -287,7 +288,7 @@ class Ahead:
         front = self._front.end(self._cores[first:end], end == len(self._cores))
         flush()
         sink.settle()
-        reads, writes = _global_bytes(directory, sink.known_shapes(directory, base.shapes))
+        reads, writes = _global_bytes(directory, partial(sink.shapes_of, directory=directory, before=base.shapes))
         if len(writes) and writes[-1, 1] > machine.gm.data.size:
             unfit()
         with (directory / "memory").open("wb") as file:
@@ -394,11 +395,11 @@ class Ahead:
         new = np.fromfile(path, ACCESS, offset=span.looked_at)
         span.looked_at += new.nbytes
         reads = new[(new["space"] == Space.GM) & (new["mode"] == Mode.READ)]
-        shapes = self._machine.sink.known_shapes(span.directory, span.shapes_before)
-        reads["shape"][reads["shape"] >= len(shapes)] = 0  # it is not in the file yet
-        return any(
-            meet(merged(*_bursts(part, shapes)), written) for part in _parts(reads, shapes) for written in span.foreign
-        )
+        shapes = partial(self._machine.sink.shapes_of, directory=span.directory, before=span.shapes_before)
+        try:
+            return any(meet(part, written) for part in _intervals(reads, shapes) for written in span.foreign)
+        except _Scattered:
+            return True
 
 
 def _is_traced() -> bool:
@@ -459,37 +460,45 @@ def _chunks(path: Path, kind: np.dtype) -> Iterator[np.ndarray]:
             yield chunk
 
 
-def _global_bytes(directory: Path, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of global memory that a span read, and those it wrote, as intervals."""
+class _Scattered(Exception):
+    """Bytes that are too many single ones to be worked out."""
+
+
+def _global_bytes(directory: Path, shapes: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of global memory that a span read, and those it wrote, as intervals. ``shapes`` gives them by number."""
     found = {Mode.READ: np.zeros((0, 2), np.int64), Mode.WRITE: np.zeros((0, 2), np.int64)}
     for chunk in _chunks(directory / "accesses.bin", ACCESS):
         of_global = chunk[chunk["space"] == Space.GM]
         for mode, before in found.items():
             some = of_global[of_global["mode"] == mode]
             if mode == Mode.WRITE and some["mask"].any():
-                unfit()
-            for part in _parts(some, shapes):
-                new = merged(*_bursts(part, shapes))
-                before = merged(np.concatenate((before[:, 0], new[:, 0])), np.concatenate((before[:, 1], new[:, 1])))
+                raise _Scattered
+            for new in _intervals(some, shapes):
+                before = merged(np.concatenate((before, new)))
             found[mode] = before
     return found[Mode.READ], found[Mode.WRITE]
 
 
-def _parts(accesses: np.ndarray, shapes: np.ndarray) -> Iterator[np.ndarray]:
-    """Different accesses, so many that their bursts are not too many."""
+def _intervals(accesses: np.ndarray, shapes: Callable[[np.ndarray], np.ndarray]) -> Iterator[np.ndarray]:
+    """The bytes of accesses as intervals, in parts that have not too many bursts.
+
+    Raises:
+        _Scattered: one access alone has more.
+    """
     what = np.unique(accesses[["start", "length", "shape"]])
-    shape = shapes[what["shape"]]
+    numbers, which = np.unique(what["shape"], return_inverse=True)
+    shape = shapes(numbers.astype(np.int64))[which]
     each = shape["n1"].astype(np.int64) * shape["n2"] * shape["n3"]
     if len(each) and each.max() > MOST_BURSTS:
-        unfit()
-    group = np.cumsum(each) // MOST_BURSTS
-    for number in np.unique(group):
-        yield what[group == number]
+        raise _Scattered
+    part = np.cumsum(each) // MOST_BURSTS
+    for number in np.unique(part):
+        here = part == number
+        yield merged(_bursts(what[here], shape[here]))
 
 
-def _bursts(accesses: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(first byte, one past the last) of every burst."""
-    shape = shapes[accesses["shape"]]
+def _bursts(accesses: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    """(first byte, one past the last) of every burst: int64[n, 2]. ``shape`` is that of each access."""
     n1, n2, n3 = (shape[count].astype(np.int64) for count in ("n1", "n2", "n3"))
     each = n1 * n2 * n3
     owner = np.repeat(np.arange(len(accesses)), each)
@@ -497,13 +506,12 @@ def _bursts(accesses: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, np.nd
     starts = accesses["start"].astype(np.int64)[owner] + turn % n1[owner] * shape["s1"][owner]
     starts += turn // n1[owner] % n2[owner] * shape["s2"][owner]
     starts += turn // (n1 * n2)[owner] * shape["s3"][owner]
-    return starts, starts + accesses["length"][owner]
+    return np.stack((starts, starts + accesses["length"][owner]), axis=1)
 
 
-def merged(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def merged(intervals: np.ndarray) -> np.ndarray:
     """The same bytes as sorted intervals that do not touch: int64[n, 2]."""
-    is_some = high > low
-    low, high = low[is_some], high[is_some]
+    low, high = intervals[intervals[:, 1] > intervals[:, 0]].T
     order = np.argsort(low, kind="stable")
     low, reach = low[order], np.maximum.accumulate(high[order]) if len(high) else high
     opens = np.flatnonzero(np.concatenate(([True], low[1:] > reach[:-1]))) if len(low) else np.zeros(0, np.int64)

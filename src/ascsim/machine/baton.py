@@ -29,7 +29,8 @@ class Baton:
     """Runs the cores of one launch.
 
     Args:
-        cores: what each core does. It returns whether the launch goes on.
+        count: how many cores there are.
+        run: what a core does, by its number. It returns whether the launch goes on.
         leave: called with a core's number before another takes over in the middle of it.
         enter: called with its number when it goes on.
         stuck: called when no core can go on, with the numbers of those that wait.
@@ -37,12 +38,13 @@ class Baton:
 
     def __init__(
         self,
-        cores: Sequence[Callable[[], bool]],
+        count: int,
+        run: Callable[[int], bool],
         leave: Callable[[int], None] = lambda core: None,
         enter: Callable[[int], None] = lambda core: None,
         stuck: Callable[[Sequence[int]], None] = lambda cores: None,
     ) -> None:
-        self._cores = cores
+        self._count, self._run = count, run
         self._leave, self._enter, self._stuck = leave, enter, stuck
         self._next = 0
         self._waiting: dict[int, _Waiting] = {}
@@ -70,7 +72,7 @@ class Baton:
         for thread in self._threads:
             thread.join()
         # What the cores did may hold the machine, which holds this: without them both go at once, with their memories.
-        self._cores, self._next, self._threads = (), 0, []
+        self._run, self._threads = lambda core: False, []
         self._leave = self._enter = lambda core: None
 
     def wait(self, core: int, ready: Callable[[], bool]) -> None:
@@ -118,7 +120,7 @@ class Baton:
         """
         if not self.halted:
             over = [core for core, why in self._waiting.items() if not why.turn and why.ready()]
-            fresh = [self._next] if self._next < len(self._cores) else []
+            fresh = [self._next] if self._next < self._count else []
             if over or fresh:
                 return min(over + fresh)
             gave_way = [core for core, why in self._waiting.items() if why.turn]
@@ -154,7 +156,7 @@ class Baton:
     def _begin(self, core: int) -> None:
         self._next = core + 1
         try:
-            goes_on = self._cores[core]()
+            goes_on = self._run(core)
         except Halted:
             return
         if not goes_on:

@@ -347,12 +347,15 @@ class Machine:
         ``run`` returns whether the launch goes on. ``leave`` and ``enter`` are told which core (by its place in ``cores``)
         another one takes over from, and which goes on. With a ``front``, blocks may run ahead.
         """
-        self._places = {core.number: place for place, core in enumerate(cores)}
+        self._cores = cores
+        self._places: dict[int, int] = {}
         self.subblocks = max((core.subblock + 1 for core in cores), default=1)
         self.signals = Signals(cores)
         self._polled: dict[int, int] = {}
         self._alone = 0
-        self._baton = Baton([partial(run, core) for core in cores], leave, enter, partial(_note_deadlock, self.sink))
+        self._baton = Baton(
+            len(cores), lambda place: run(cores[place]), leave, enter, partial(_note_deadlock, self.sink)
+        )
         self._baton.run(Ahead(self, cores, run, front) if front is not None else lambda core: 0)
         self.release()
         if not self._baton.halted:
@@ -368,11 +371,17 @@ class Machine:
                 for _, inner, _ in planned.at_once or ():
                     inner.release()
 
+    def _place(self, core: Core) -> int:
+        """Which of the launch's cores it is."""
+        if not self._places:
+            self._places.update((other.number, place) for place, other in enumerate(self._cores))
+        return self._places[core.index]
+
     def await_signal(self, core: Core, mode: SignalMode, flag: int) -> int:
         """Hold a core until a signal is there, and take it; returns its token, 0 if the launch ends instead."""
         signals = self.signals
         try:
-            self._baton.wait(self._places[core.index], lambda: signals.is_set(core.index, mode, flag))
+            self._baton.wait(self._place(core), lambda: signals.is_set(core.index, mode, flag))
         except Halted:
             return 0
         return signals.take(core.index, mode, flag)
@@ -388,7 +397,7 @@ class Machine:
         Raises:
             Halted: the launch has ended.
         """
-        if self._baton.give_way(self._places[core.index]):
+        if self._baton.give_way(self._place(core)):
             self._alone = 0
             return
         self._alone += 1

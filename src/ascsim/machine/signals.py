@@ -24,7 +24,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, overload
 
 MOST = 15
 """What a counter holds at most."""
@@ -39,6 +40,31 @@ class CoreId(NamedTuple):
     block: int
     side: str
     subblock: int = 0
+
+
+class Cores(Sequence[CoreId]):
+    """The cores of a launch in the order in which they begin, each made when it is asked for.
+
+    ``of_block`` are the (side, subblock) of the cores that run each block. Numbers have 16 bits, as in the trace.
+    """
+
+    def __init__(self, blocks: int, of_block: Sequence[tuple[str, int]] = (("aiv", 0),)) -> None:
+        self._blocks, self._of_block = blocks, tuple(of_block)
+
+    def __len__(self) -> int:
+        return self._blocks * len(self._of_block)
+
+    @overload
+    def __getitem__(self, place: int) -> CoreId: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[CoreId]: ...
+    def __getitem__(self, place: int | slice) -> CoreId | list[CoreId]:
+        numbers = range(len(self))[place]
+        return self._core(numbers) if isinstance(numbers, int) else [self._core(number) for number in numbers]
+
+    def _core(self, number: int) -> CoreId:
+        block, position = divmod(number, len(self._of_block))
+        return CoreId(number & 0xFFFF, block, *self._of_block[position])
 
 
 class SignalMode(IntEnum):
@@ -62,11 +88,23 @@ class Signals:
     """The counters of one launch."""
 
     def __init__(self, cores: Sequence[CoreId]) -> None:
-        self._cores = {core.number: core for core in cores}
+        self._launch = cores
         self._arrived: dict[tuple[SignalMode, int, int], int] = {}
         self._tokens: dict[tuple[SignalMode, tuple[int, ...], int, int], int] = {}
         self._counters: dict[tuple[int, SignalMode, int], deque[int]] = {}
         self.overflowed: list[Left] = []
+
+    @cached_property
+    def _cores(self) -> dict[int, CoreId]:
+        """By number; most launches have no signals and need none of this."""
+        return {core.number: core for core in self._launch}
+
+    @cached_property
+    def _blocks(self) -> dict[int, list[CoreId]]:
+        blocks: dict[int, list[CoreId]] = {}
+        for core in self._cores.values():
+            blocks.setdefault(core.block, []).append(core)
+        return blocks
 
     def arrive(self, core: int, mode: SignalMode, flag: int) -> int:
         """A core has arrived; returns the number of the token that its arrival is part of, from 1."""
@@ -96,7 +134,7 @@ class Signals:
 
     def _groups(self, core: CoreId, mode: SignalMode, flag: int) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
         """The cores whose arrivals are gathered, and the receivers with the number that the flag has for each."""
-        of_block = [c for c in self._cores.values() if c.block == core.block]
+        of_block = self._blocks[core.block]
         vectors = tuple(c.number for c in of_block if c.side == "aiv")
         cubes = tuple(c.number for c in of_block if c.side == "aic")
         if mode is SignalMode.INTER:

@@ -214,8 +214,11 @@ class Sink(Protocol):
     def settle(self) -> None:
         """Have all in the files that is recorded."""
 
-    def known_shapes(self, directory: Path, before: int) -> np.ndarray:
-        """The shapes by number that what was diverted to a directory may use: ``before`` of them it had from here."""
+    def shapes_of(self, numbers: np.ndarray, directory: Path, before: int) -> np.ndarray:
+        """Shapes by their numbers in what was diverted to a directory: ``before`` of them it had from here.
+
+        Of those that are not in its file yet: single bursts.
+        """
 
     def join_known(self, table: Table, records: np.ndarray, own: dict[bytes, int], before: int) -> np.ndarray:
         """Append the masks or shapes that were recorded elsewhere behind the first ``before``.
@@ -241,6 +244,18 @@ def join_known(
     for packed, number in own.items():
         numbers[number - before - 1] = known.setdefault(packed, int(numbers[number - before - 1]))
     return numbers, is_new
+
+
+def shapes_of(numbers: np.ndarray, known: dict[bytes, int], directory: Path, before: int) -> np.ndarray:
+    """Shapes by number: up to ``before`` those that are known by it, behind them the ones in a directory's file."""
+    own = _read(directory / _FILES[Table.SHAPES], SHAPE)
+    found = np.repeat(SINGLE, len(numbers))
+    is_own = (numbers > before) & (numbers <= before + len(own))
+    found[is_own] = own[numbers[is_own] - before - 1]
+    for packed, number in known.items():
+        if number <= before:
+            found[numbers == number] = np.frombuffer(packed, SHAPE)[0]
+    return found
 
 
 class MemorySink:
@@ -346,10 +361,9 @@ class MemorySink:
         (directory / _FILES[3]).write_bytes(b"".join(list(self.shapes)[before.shapes :]))
         write_notes(directory, self.notes)
 
-    def known_shapes(self, directory: Path, before: int) -> np.ndarray:
+    def shapes_of(self, numbers: np.ndarray, directory: Path, before: int) -> np.ndarray:
         """See :class:`Sink`."""
-        here = np.frombuffer(b"".join(list(self.shapes)[:before]), SHAPE)
-        return _with_single(np.concatenate((here, _read(directory / _FILES[3], SHAPE))))
+        return shapes_of(numbers, self.shapes, directory, before)
 
     def join_known(self, table: Table, records: np.ndarray, own: dict[bytes, int], before: int) -> np.ndarray:
         """See :class:`Sink`."""

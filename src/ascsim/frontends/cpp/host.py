@@ -41,7 +41,7 @@ from ascsim.machine.core import GUARD, Core, Machine, Memory, Plan
 from ascsim.machine.dtypes import BY_CODE, DType
 from ascsim.machine.fill import chosen, fill
 from ascsim.machine.operands import CUSTOM_PAD, NO_ADDRESS, GlobalTensor, Pointer, Tile
-from ascsim.machine.signals import CoreId
+from ascsim.machine.signals import CoreId, Cores
 from ascsim.machine.trace import SITE_PC, Kind, pack_row
 from ascsim.machine.words import BLayout, CompactMode, Kept, Pipe, SLayout, Space
 from ascsim.profiles import Profile
@@ -741,16 +741,13 @@ class Host:
             },
         )  # fmt: skip
         self._begin_launch(blocks, cores, dynamic_ub)
-        ids = [
-            CoreId((block * len(cores) + position) & 0xFFFF, block, side, subblock)
-            for block in range(blocks)
-            for position, (side, subblock) in enumerate(cores)
-        ]
-        statuses = [0]
+        ids, worst = Cores(blocks, cores), 0
 
         def run(core: CoreId) -> bool:
-            statuses.append(self._run_block(core, entries[core.side], arguments, pc))
-            return not statuses[-1]
+            nonlocal worst
+            status = self._run_block(core, entries[core.side], arguments, pc)
+            worst = max(worst, status)
+            return not status
 
         try:
             self.machine.run_cores(
@@ -760,7 +757,7 @@ class Host:
             self._end_launch()
             if self.keep_results:
                 self._leave_results(number)
-        return max(statuses)
+        return worst
 
     # Blocks that run ahead: see _Front
 

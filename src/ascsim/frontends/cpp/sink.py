@@ -18,12 +18,12 @@ from ascsim.machine.trace import (
     MASK,
     ROW,
     SHAPE,
-    SINGLE,
     Counts,
     Table,
     Trace,
     join_known,
     moved_note,
+    shapes_of,
     write_notes,
 )
 
@@ -205,14 +205,9 @@ class NativeSink:
         """See :class:`ascsim.machine.trace.Sink`."""
         self._library.ascsim_trace_settle()
 
-    def known_shapes(self, directory: Path, before: int) -> np.ndarray:
-        """See :class:`ascsim.machine.trace.Sink`. Those of scalar accesses before are all 0: nothing else has them."""
-        new = np.fromfile(directory / "shapes.bin", SHAPE)
-        found = np.concatenate((SINGLE, np.zeros(before, SHAPE), new))
-        for packed, number in self._shapes.items():
-            if number <= before:
-                found[number] = np.frombuffer(packed, SHAPE)[0]
-        return found
+    def shapes_of(self, numbers: np.ndarray, directory: Path, before: int) -> np.ndarray:
+        """See :class:`ascsim.machine.trace.Sink`. Nothing else has the shapes of scalar accesses before."""
+        return shapes_of(numbers, self._shapes, directory, before)
 
     def join_known(self, table: Table, records: np.ndarray, own: dict[bytes, int], before: int) -> np.ndarray:
         """See :class:`ascsim.machine.trace.Sink`."""
