@@ -28,6 +28,8 @@ _MARGIN = 65536
 """Bytes beyond a memory that are still watched."""
 _LOOKED_AT = 1000
 """So many different reads are worked out to the byte."""
+_LINES = 64
+"""So many bursts in a line are remembered as written."""
 
 CATALOGUE.add(
     "I001", Severity.ERROR, "Read of local memory that was never written",
@@ -109,9 +111,10 @@ def unwritten_reads(context: Context) -> np.ndarray:
     found = np.zeros(len(trace.accesses), np.int64)
     columns = [context.as_sequence(column) for column in (visit.order, visit.starts, bases, sizes)]
     table, whole, count = np.zeros(total, np.int64), np.zeros((256, 2), np.int64), 0
+    lines = np.zeros((_LINES, 5), np.int64)
     find = context.loop(written.find_unwritten)
     for begin, end in trace.stretches("looking for reads of nothing written"):
-        count = find(*context.tables, trace.masks, *columns, table, whole, found, begin, end, count)
+        count = find(*context.tables, trace.masks, *columns, table, whole, lines, found, begin, end, count)
     return found[:count]
 
 

@@ -114,7 +114,7 @@ def _widen(whole: Any, space: int, low: int, high: int) -> None:
 
 def find_unwritten(
     rows: Any, first: Any, accesses: Any, shapes: Any, masks: Any, order: Any, starts: Any, bases: Any, sizes: Any,
-    table: Any, whole: Any, found: Any, since: int, until: int, count: int,
+    table: Any, whole: Any, lines: Any, found: Any, since: int, until: int, count: int,
 ) -> int:  # fmt: skip
     """Find the reads that have a byte which no instruction of their core wrote before.
 
@@ -124,13 +124,16 @@ def find_unwritten(
         rows, first, accesses, shapes, masks, order, starts: see :func:`ascsim.checks.clocks.find_hazards`.
         bases, sizes: for each space its first block in the table and how many it has; none: not looked at.
         table: the shadow memory, int64, zero. whole: scratch, int64[256, 2]: for each space a run of bytes that are all
-            written; most accesses lie in it. found: filled with numbers of accesses.
+            written; most accesses lie in it. lines: scratch, int64[n, 5]: bursts in a line that were found to be written,
+            each at a place that follows from its first byte; loops come by the same ones again and again. found: filled with
+            numbers of accesses.
 
     Returns how many. What an instruction reads is looked at before what it writes.
     """
     for core in range(len(starts) - 1):
         if starts[core] >= since:
             whole[:] = 0
+            lines[:] = 0
         for position in range(max(starts[core], since), min(starts[core + 1], until)):
             row = order[position] if len(order) > 0 else position
             begin, end = first[row], first[row + 1]
@@ -144,17 +147,30 @@ def find_unwritten(
                         continue
                     shape = shapes[access["shape"]]
                     low, length, step = int(access["start"]), int(access["length"]), int(shape["s1"])
-                    is_run = shape["n1"] > 0 and shape["n2"] == shape["n3"] == 1 and abs(step) <= length
-                    if not is_run or access["mask"] != 0:
-                        is_written = _touch(access, shape, masks, table, bases[space], size, core + 1, mode)
-                    else:
-                        further = (int(shape["n1"]) - 1) * step
-                        low, high = low + min(further, 0), low + length + max(further, 0)
-                        if whole[space, 0] <= low and high <= whole[space, 1]:
-                            continue
+                    is_line = shape["n1"] > 0 and shape["n2"] == shape["n3"] == 1 and access["mask"] == 0
+                    further = (int(shape["n1"]) - 1) * step
+                    low, high = low + min(further, 0), low + length + max(further, 0)
+                    if is_line and whole[space, 0] <= low and high <= whole[space, 1]:
+                        continue
+                    if is_line and abs(step) <= length:
                         is_written = _burst(table, bases[space], size, low, high, core + 1, mode)
                         if mode == _WRITE:
                             _widen(whole, space, low, high)
+                    elif is_line:
+                        line = lines[(low >> BLOCK_BITS) % len(lines)]
+                        if (
+                            line[0] == low
+                            and line[1] == high
+                            and line[2] == step
+                            and line[3] == length
+                            and line[4] == space
+                        ):
+                            continue
+                        is_written = _touch(access, shape, masks, table, bases[space], size, core + 1, mode)
+                        if is_written:
+                            line[0], line[1], line[2], line[3], line[4] = low, high, step, length, space
+                    else:
+                        is_written = _touch(access, shape, masks, table, bases[space], size, core + 1, mode)
                     if not is_written:
                         found[count] = a
                         count += 1

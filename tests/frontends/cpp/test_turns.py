@@ -67,6 +67,12 @@ def test_a_jump_begins_anew():
     assert trace.calls.max() == 16
 
 
+def test_loops_alike_share_their_shapes():
+    trace = record([call for outer in range(5) for call in (*copy(16, outer * 4096), compute(1))] + [compute(2)])
+    assert (trace.calls == 16).sum() == 15 and len(trace.shapes) == 2
+    assert set(trace.accesses["shape"].tolist()) == {1}
+
+
 @pytest.mark.parametrize(
     "calls",
     [

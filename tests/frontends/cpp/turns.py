@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import shutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,7 +36,10 @@ extern "C" {
 void begin()
 {
     shapes = {table, &n_shapes, ROOM};
-    n_shapes = 0;
+    n_shapes = made = 0;
+    for (Known& entry : known) {
+        entry = {};
+    }
     append_row(kind::vf_begin, 0, 0, 1);
 }
 
@@ -109,6 +114,7 @@ def barrier(site: int) -> Call:
 @cache
 def _library() -> Compiled:
     directory = Path(mkdtemp(prefix="ascsim-turns-"))
+    atexit.register(shutil.rmtree, directory)
     runtime = HERE / "runtime"
     compiled = compile_kernels(directory, _TEXT, "a5", f"-I{runtime}")
     compiled.library.count_shapes.restype = ctypes.c_uint64

@@ -131,11 +131,52 @@ void set_word(uint8_t* record, unsigned number, uint64_t word)
     std::memcpy(record + 8 * number, &word, 8);
 }
 
+// Shapes of turns: most loops of a kernel have the same few.
+
+struct Shape {
+    uint64_t count_and_one, one_and_turns;  // n1 and n2, n3 and turns of SHAPE
+    int64_t steps[3];
+};
+static_assert(sizeof(Shape) == 40);
+
+struct Known {
+    uint64_t turns, number;
+    int64_t step;
+};
+Known known[256];
+
+// The shapes that were made for the loop that was folded last, and the accesses that have them.
+uint64_t first_made = 0, made = 0;
+uint8_t* made_for[ASCSIM_MOST_FOLDED];
+
+Shape& shape_of(uint64_t number) { return *reinterpret_cast<Shape*>(ascsim::shapes.start + (number - 1) * sizeof(Shape)); }
+
+// The loop is over: of its shapes only those stay that no loop before it had.
+void settle()
+{
+    if (made != 0 && accesses_then == ascsim_trace.accesses && *ascsim::shapes.count == first_made + made - 1) {
+        uint64_t next = first_made;
+        for (uint64_t i = 0; i < made; ++i) {
+            const Shape shape = shape_of(first_made + i);
+            const uint64_t turns = shape.count_and_one & 0xffffffff;
+            Known& entry = known[(turns * 31 + static_cast<uint64_t>(shape.steps[0])) % 251];
+            if (entry.number == 0 || entry.turns != turns || entry.step != shape.steps[0]) {
+                entry = {turns, next, shape.steps[0]};
+                shape_of(next++) = shape;
+            }
+            set_word(made_for[i], 2, (word_at(made_for[i], 2) & 0xffffffff) | entry.number << 32);
+        }
+        *ascsim::shapes.count = next - 1;
+    }
+    made = 0;
+}
+
 // The rows of the newest turn go; those of the one before it stand for both.
 void fold(uint64_t begin, uint64_t turns)
 {
     AscsimTurns& state = ascsim_turns;
     static uint32_t nothing;
+    first_made = *ascsim::shapes.count + 1;
     const Row& second = kept(begin + period);
     *ascsim_trace.n_rows = second.number;
     *ascsim_trace.n_accesses = second.access_number;
@@ -149,13 +190,12 @@ void fold(uint64_t begin, uint64_t turns)
         folded = {row.site, row.what, row.access, row.tail, next.start + static_cast<uint64_t>(step), step,
                   reinterpret_cast<uint32_t*>(record + 12), &nothing};
         if (row.access != 0 && step != 0) {
-            const uint64_t shape = ++*ascsim::shapes.count;
-            uint8_t* bursts = ascsim::shapes.start + (shape - 1) * 40;
-            const uint64_t words[] = {2 | uint64_t{1} << 32, 1 | uint64_t{1} << 32, static_cast<uint64_t>(step), 0, 0};
-            std::memcpy(bursts, words, sizeof words);
-            folded.bursts = reinterpret_cast<uint32_t*>(bursts);
+            const uint64_t number = ++*ascsim::shapes.count;
+            shape_of(number) = {2 | uint64_t{1} << 32, 1 | uint64_t{1} << 32, {step, 0, 0}};
+            folded.bursts = reinterpret_cast<uint32_t*>(&shape_of(number));
             record = ascsim_trace.accesses + row.access_number * 32;
-            set_word(record, 2, word_at(record, 2) | shape << 32);
+            set_word(record, 2, word_at(record, 2) | number << 32);
+            made_for[made++] = record;
         }
     }
     state.period = static_cast<uint32_t>(period);
@@ -194,6 +234,7 @@ void ascsim_follow(uint64_t site, uint64_t what, uint64_t access, uint64_t start
 {
     const uint64_t n_rows = *ascsim_trace.n_rows;
     ascsim_turns.rows = ~uint64_t{0};
+    settle();
     if (n_rows != rows_then + 1 || table_then != ascsim_trace.rows || accesses_then != ascsim_trace.accesses) {
         forget();  // other rows came between, or what was kept has gone to a table's file
         table_then = ascsim_trace.rows;
