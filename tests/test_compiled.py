@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,16 @@ def test_a_kept_function_needs_neither_numba_nor_llvm(tmp_path: Path) -> None:
     made(tmp_path / "double")
     assert [path.name for path in tmp_path.iterdir()] == ["double.so"]
     assert used(tmp_path / "double") == "[0, 2, 4, 6] False False\n"
+
+
+@pytest.mark.skipif(not HAS_LINKER, reason="this machine has no linker")
+def test_constants_lie_in_the_segment_of_the_code(tmp_path: Path) -> None:
+    made(tmp_path / "double")
+    text = (tmp_path / "double.so").read_bytes()
+    (start,), (size, count) = struct.unpack_from("<Q", text, 32), struct.unpack_from("<HH", text, 54)
+    headers = [struct.unpack_from("<II", text, start + number * size) for number in range(count)]
+    read_only = [flags for kind, flags in headers if kind == 1 and not flags & 2]  # loaded, not writable
+    assert read_only == [5]  # read and executed
 
 
 def test_without_a_linker_an_object_file_is_kept(tmp_path: Path) -> None:

@@ -26,12 +26,15 @@ from ascsim.cache import write_atomically
 ENTRY = "entry"
 """The function of a file."""
 LIBRARY, OBJECT = ".so", ".o"
+_ONE_PIECE = {"ld": ("-z", "noseparate-code"), "ld.lld": ("--no-rosegment",)}
+"""Linkers, and what makes them put constants beside the code. Alone in a page they may be read under a mask that is empty, and
+nothing else: such a page is never brought into memory, and each read of it takes a hundred times as long."""
 _OF_A_PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features")
 
 
 def tools() -> str:
-    """What all machine code depends on: Numba, NumPy, Python, the processor."""
-    return f"{_version('numba')} {_version('llvmlite')} {np.__version__} {sys.version} {_processor()}"
+    """What all machine code depends on: Numba, NumPy, Python, the processor, how it is linked."""
+    return f"{_version('numba')} {_version('llvmlite')} {np.__version__} {sys.version} {_processor()} {_ONE_PIECE}"
 
 
 def _version(package: str) -> str:
@@ -85,14 +88,16 @@ def is_kept(directory: Path, name: str) -> bool:
 
 def _link_library(code: bytes, library: Path) -> bool:
     """Make a shared library of an object file; False where no linker of this machine can."""
-    linker = next(filter(None, map(shutil.which, ("ld", "ld.lld"))), None)
+    linker = next(filter(shutil.which, _ONE_PIECE), None)
     if linker is None or sys.platform != "linux":
         return False
     library.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as directory:
         plain, linked = Path(directory, "code.o"), Path(directory, "code.so")
         plain.write_bytes(code)
-        command = [linker, "-shared", "-z", "noexecstack", str(plain), "-o", str(linked)]
+        command = [
+            linker, *_ONE_PIECE[linker], "-shared", "-z", "noexecstack", str(plain), "-o", str(linked),
+        ]  # fmt: skip
         if subprocess.run(command, capture_output=True, check=False).returncode != 0:
             return False
         os.replace(linked, library)
