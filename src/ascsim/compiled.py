@@ -8,6 +8,7 @@ a hash of what it was made from and of :func:`tools`, is its makers' affair.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import re
 import shutil
@@ -33,8 +34,9 @@ _OF_A_PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags", "CPU
 
 
 def tools() -> str:
-    """What all machine code depends on: Numba, NumPy, Python, the processor, how it is linked."""
-    return f"{_version('numba')} {_version('llvmlite')} {np.__version__} {sys.version} {_processor()} {_ONE_PIECE}"
+    """What all machine code depends on: Numba, NumPy, Python, the processor, this module."""
+    own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
+    return f"{_version('numba')} {_version('llvmlite')} {np.__version__} {sys.version} {_processor()} {own}"
 
 
 def _version(package: str) -> str:
@@ -125,8 +127,15 @@ def _emit(function: Any) -> bytes:
     import llvmlite.binding as llvm
 
     reported = re.compile(r"^declare (?!.*@llvm\.)(.*@(?:Py|NRT_|numba_)\w+\(.*)$", re.MULTILINE)
-    module = llvm.parse_assembly(reported.sub(r"define internal \1 { unreachable }", function.inspect_llvm()))
+    text = reported.sub(r"define internal \1 { unreachable }", function.inspect_llvm())
+    module = llvm.parse_assembly(text.replace("{ noinline }", "{ nounwind }"))
     module.get_function(function.native_name).name = ENTRY
+    for other in module.functions:
+        if not other.is_declaration and other.name != ENTRY:
+            other.linkage = "internal"  # the entry takes them in, and what could report is gone
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    builder = llvm.create_pass_builder(_target(), options)
+    builder.getModulePassManager().run(module, builder)
     return _target().emit_object(module)
 
 
