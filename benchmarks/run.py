@@ -253,7 +253,7 @@ LOOPS = {"load, load, interleave, store, store": 5, "load, load, add, store": 4,
 
 
 def register_loop(results: Results) -> None:
-    """A C++ kernel's loops over vector registers, all checks on, beside the same loops in plain C++: time of one instruction."""
+    """A C++ kernel's loops over vector registers, all checks on, beside the same in plain C++: time of an instruction."""
     source = Path(__file__).parent / "register_loop.asc"
     few, many = 1_000, 2_001_000
     with tempfile.TemporaryDirectory() as scratch:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascsim.isa.moves import ONE, ZERO, Argument, byte_table, loop, sources
+from ascsim.isa.moves import ONE, ZERO, Argument, Loop, byte_table, loop, sources, spread
 from ascsim.isa.semantics import distribute, rearrange
 
 
@@ -86,6 +86,21 @@ def test_every_distribution_replays_in_few_moves(row: distribute.Distribution) -
 
         moves = assert_replays(stored, registers + masks, [8] * row.registers + [1] * len(masks))
     assert max(moves) <= 8
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (np.arange(8), Loop(4, 8, ((0, 1, 1, 0, 1),))),
+        (np.arange(8)[::-1], Loop(4, 8, ((0, 1, 1, 7, -1),))),
+        (np.tile([0, 4], 4), Loop(4, 4, ((0, 2, 1, 0, 0), (1, 2, 1, 4, 0)))),
+    ],
+)
+def test_a_flag_is_spread_over_the_bytes_of_its_lane(flags: np.ndarray, expected: Loop) -> None:
+    arguments = (Argument(32, 8), Argument(32, 1))
+    assert spread(np.repeat(32 + 4 * flags, 4), arguments) == expected
+    assert spread(np.repeat(33 + 4 * flags, 4), arguments) is None  # another byte than the lane's first
+    assert spread(32 + np.arange(32), arguments) is None
 
 
 def test_constants_are_found_for_what_they_are() -> None:

@@ -347,6 +347,16 @@ def _moves(bound: d.BoundRegisterInstruction) -> tuple[list[str], list[str]]:
             before += constants
             body += lines
             continue
+        flags = moves.spread(by_bytes, arguments)
+        if flags is not None:
+            body.append(f"for i in range({flags.repeats}):")
+            kind, ones = f"np.uint{8 * flags.unit}", sum(1 << 8 * byte for byte in range(flags.unit))
+            for place, stride, source, start, step in flags.moves:
+                assert source is not None
+                flag = f"{seen_as(names[source], flags.unit)}[{affine(step, start)}]"
+                where = f"{seen_as(out, flags.unit)}[{affine(stride, place)}]"
+                body.append(f"    {where} = ({flag} & {kind}(255)) * {kind}({ones})")
+            continue
         loop = moves.loop(by_bytes, arguments)
         body.append(f"for i in range({loop.repeats}):")
         for place, stride, source, start, step in loop.moves:

@@ -89,7 +89,11 @@ class Loop(NamedTuple):
 
 def loop(table: np.ndarray, arguments: Sequence[Argument]) -> Loop:
     """The loop with the fewest moves that fills one result from its :func:`byte_table`."""
-    unit, cells = _units(table, arguments)
+    return _by_bytes(_shortest(*_units(table, arguments), arguments))
+
+
+def _shortest(unit: int, cells: np.ndarray, arguments: Sequence[Argument]) -> Loop:
+    """The loop with the fewest moves that fills cells of so many bytes from others."""
     ends = np.cumsum([a.nbytes // unit for a in arguments])
     argument = np.where(cells < 0, len(arguments), np.searchsorted(ends, cells, "right"))
     best: Loop | None = None
@@ -115,7 +119,23 @@ def loop(table: np.ndarray, arguments: Sequence[Argument]) -> Loop:
                     moves.append((place, period, *known))
             best = Loop(unit, inner, tuple(moves))
     assert best is not None
-    return _by_bytes(best)
+    return best
+
+
+def spread(table: np.ndarray, arguments: Sequence[Argument]) -> Loop | None:
+    """The loop that fills one result in elements whose bytes are all copies of one, as a lane's flag is spread over its bytes.
+
+    ``result[place + stride * i]`` becomes the lowest byte of ``source[start + step * i]``, in each of its bytes. None where
+    the result is not of that sort.
+    """
+    for unit in (8, 4, 2):
+        if table.size % unit or any(a.nbytes % unit for a in arguments):
+            continue
+        groups = table.reshape(-1, unit)
+        if (groups < 0).any() or (groups != groups[:, :1]).any() or (groups % unit).any():
+            continue
+        return _shortest(unit, groups[:, 0] // unit, arguments)
+    return None
 
 
 def _by_bytes(found: Loop) -> Loop:
