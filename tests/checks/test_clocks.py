@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ascsim import profiles
 from ascsim.checks import clocks
-from ascsim.checks.context import listed
 from ascsim.checks.races import hazards
+from ascsim.machine.native import listed
 from ascsim.machine.words import Pipe, Space
 from checks.builder import MTE2, MTE3, Builder, S, V, parts
 from checks.programs import accesses, build, crowded, programs, synchronised

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from unittest import mock
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ascsim import profiles, timing
 from ascsim.checks import noted_sites
+from ascsim.machine.trace import Trace
 from ascsim.timing.summary import Summary, summarize
-from checks.builder import MTE2, MTE3, Builder, S, V, gm
-from timing.test_schedule import PLAIN
+from checks.builder import MTE2, MTE3, Builder, S, V, gm, parts
+from timing.test_schedule import PLAIN, programs
 
 
 def of(builder: Builder, profile: str = "a2a3") -> Summary:
@@ -121,3 +125,25 @@ def test_it_is_plain_data() -> None:
 def test_nothing_ran() -> None:
     summary = of(Builder())
     assert (summary.cycles, summary.lines, summary.bubbles) == (0, (), ())
+
+
+def test_a_set_that_waited_for_nothing_is_not_followed_for_ever() -> None:
+    builder = Builder()
+    builder.op(MTE2, line=1)
+    builder.op(S, "long", line=2)
+    builder.set(V, S, line=3)
+    builder.wait(V, S, line=4)
+    builder.op(MTE2, line=5)
+    (bubble,) = of(builder).bubbles
+    assert (bubble.track, bubble.where, bubble.behind) == ("MTE2", "kernel.cpp:4", "")
+    assert bubble.cause == "flag V to S, EVENT_ID0"
+
+
+@given(trace=programs(), size=st.integers(1, 9))
+@settings(deadline=None, max_examples=60)
+def test_a_long_trace_in_parts_comes_to_the_same(trace: Trace, size: int) -> None:
+    plan = timing.schedule(trace, profiles.find("a5"), costs=PLAIN)
+    whole = summarize(plan, noted_sites(trace))
+    with parts(size), mock.patch("ascsim.timing.summary._AT_ONCE", size):
+        assert summarize(plan, noted_sites(trace)) == whole
+        assert summarize(timing.schedule(trace, profiles.find("a5"), costs=PLAIN), noted_sites(trace)) == whole

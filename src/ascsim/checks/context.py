@@ -14,6 +14,7 @@ from ascsim.checks.order import KINDS, Order, order_of
 from ascsim.checks.spans import extent
 from ascsim.checks.sweep import Suspects, look_over
 from ascsim.diagnostics import Place, Severity, Site
+from ascsim.machine.native import as_sequence
 from ascsim.machine.trace import Kind, Mode, Trace
 from ascsim.machine.visit import Flags, Visit, pair_flags, visit_of
 from ascsim.machine.words import N_PIPES, Pipe
@@ -117,7 +118,7 @@ class Context:
 
     def as_sequence(self, table: np.ndarray) -> Any:
         """A table as loops want it: plain Python indexes lists several times faster than arrays."""
-        return plain_table(table) if self.compiled else listed(table)
+        return as_sequence(table, self.compiled)
 
     @cached_property
     def visit(self) -> Visit:
@@ -318,24 +319,3 @@ def pipe_name(pipe: int) -> str:
         return f"PIPE_{Pipe(pipe).name}"
     except ValueError:
         return f"pipe {pipe}"
-
-
-def listed(table: np.ndarray) -> list:
-    """An array as a list of numbers, or of mappings by field."""
-    names = table.dtype.names
-    return [dict(zip(names, record, strict=True)) for record in table.tolist()] if names else table.tolist()
-
-
-def plain_table(table: np.ndarray) -> np.ndarray:
-    """A table as compiled code wants it: read-only, aligned, sites signed (so that sums of fields stay integers)."""
-    if table.ctypes.data % 8:
-        table = table.copy()
-    layout = [(name, "<i8" if code == "<u8" else code) for name, code, *_ in table.dtype.descr]
-    return readonly(table.view(np.dtype(layout)) if table.dtype.names else table)
-
-
-def readonly(array: np.ndarray) -> np.ndarray:
-    """A view that cannot be written through: so compiled loops have one type of argument, whatever they are given."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

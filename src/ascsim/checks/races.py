@@ -12,11 +12,12 @@ import numpy as np
 
 from ascsim.checks import clocks
 from ascsim.checks.calls import calls_of
-from ascsim.checks.context import Context, Found, pipe_name, readonly
+from ascsim.checks.context import Context, Found, pipe_name
 from ascsim.checks.naming import Tiles, bytes_text, space_name
 from ascsim.checks.spans import Intervals, clusters, common, touched
 from ascsim.checks.sweep import rounded
 from ascsim.diagnostics import CATALOGUE, Severity, Site
+from ascsim.machine.native import readonly
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import N_PIPES, Space
 

@@ -135,6 +135,35 @@ def _entry(function: FunctionType, signature: Signature, notice: Callable[[str],
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
 
+# What they are given
+
+
+def as_sequence(table: np.ndarray, is_compiled: bool) -> Any:
+    """A table as loops want it: plain Python indexes lists several times faster than arrays."""
+    return plain_table(table) if is_compiled else listed(table)
+
+
+def listed(table: np.ndarray) -> list:
+    """An array as a list of numbers, or of mappings by field."""
+    names = table.dtype.names
+    return [dict(zip(names, record, strict=True)) for record in table.tolist()] if names else table.tolist()
+
+
+def plain_table(table: np.ndarray) -> np.ndarray:
+    """A table as compiled code wants it: read-only, aligned, sites signed (so that sums of fields stay integers)."""
+    if table.ctypes.data % 8:
+        table = table.copy()
+    layout = [(name, "<i8" if code == "<u8" else code) for name, code, *_ in table.dtype.descr]
+    return readonly(table.view(np.dtype(layout)) if table.dtype.names else table)
+
+
+def readonly(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written through: so compiled loops have one type of argument, whatever they are given."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 # Making them
 
 

@@ -114,18 +114,24 @@ def _flag(schedule: Schedule, read: Reader, row: int, process: str) -> Iterator[
 
 
 class Reader:
-    """Names, times and details of rows, for trace files. Columns are lists: rows are read one by one."""
+    """Names, times and details of rows, for trace files: what is the same of all rows of a form is worked out once."""
 
     def __init__(self, schedule: Schedule, sites: Sites) -> None:
-        rows, roots = schedule.trace.rows, schedule.roots
+        forms = schedule.forms
+        rows = schedule.trace.rows[forms.first]
         self._titles = schedule.trace.titles
         self._sites = cache(sites)
         self._cycles = schedule.costs.mhz.denominator, schedule.costs.mhz.numerator
-        self._kind, self._mnemonic = schedule.trace.kind.tolist(), rows["mnemonic"].tolist()
-        self._root, self._dtype = roots.tolist(), rows["dtype"].tolist()
-        self._site, self._site_flags = rows["site"][roots].tolist(), rows["flags"][roots].tolist()
+        self._kind, self._mnemonic, self._dtype = (
+            rows["kind"].tolist(),
+            rows["mnemonic"].tolist(),
+            rows["dtype"].tolist(),
+        )
+        self._site, self._site_flags = rows["site"].tolist(), rows["flags"].tolist()
         self._pipes, self._arg = (rows["pipe"].tolist(), rows["pipe2"].tolist()), rows["arg"].tolist()
-        self._bytes, self._calls = schedule.work.bytes.tolist(), schedule.trace.calls.tolist()
+        self._bytes, self._calls = schedule.work.bytes.tolist(), schedule.calls_of.tolist()
+        self._form, self._root_form = forms.of, forms.of[schedule.roots] if forms.is_span.any() else forms.of
+        self._detail, self._code = cache(self._detail_of), cache(self._code_of)
 
     def time(self, cycles: int) -> float:
         """Cycles in microseconds."""
@@ -133,40 +139,48 @@ class Reader:
 
     def name(self, row: int) -> str:
         """The row's instruction."""
-        if self._kind[row] == Kind.VF_BEGIN:
+        return self._name_of(int(self._form[row]))
+
+    def _name_of(self, form: int) -> str:
+        if self._kind[form] == Kind.VF_BEGIN:
             return "vector function"
-        return self._titles.get(self._mnemonic[row], "")
+        return self._titles.get(self._mnemonic[form], "")
 
     def code(self, row: int) -> str:
         """``file:line`` of a row, or nothing."""
-        site = self._sites(self._site[row], self._site_flags[row]) if self._site[row] else None
+        return self._code(int(self._root_form[row]))
+
+    def _code_of(self, form: int) -> str:
+        site = self._sites(self._site[form], self._site_flags[form]) if self._site[form] else None
         return f"{site.path}:{site.line}" if site is not None and site.line else ""
 
     def address(self, row: int) -> str:
         """The program counter of a row; of a kernel that has none, the number of its source line."""
-        return f"{self._site[row]:#x}"
+        return f"{self._site[self._root_form[row]]:#x}"
 
     def detail(self, row: int) -> str:
         """What the row does, beyond its name."""
-        if self._kind[row] in (Kind.SET_FLAG, Kind.WAIT_FLAG):
-            here, there = (TRACKS[pipes[row]] for pipes in self._pipes)
-            source, target = (here, there) if self._kind[row] == Kind.SET_FLAG else (there, here)
-            return f"from PIPE_{source} to PIPE_{target}, EVENT_ID{self._arg[row]}"
-        if self._kind[row] in (Kind.LOCK, Kind.UNLOCK):
-            return f"mutex {self._arg[row]}"
-        if self._kind[row] in (Kind.ARRIVE, Kind.AWAIT):
-            return f"flag {unpacked(self._pipes[1][row])[1]} between cores"
-        parts = [BY_CODE[self._dtype[row]].name] if self._dtype[row] in BY_CODE else []
-        root = self._root[row]
-        return ", ".join([*parts, *([f"step of {self.name(root)}"] if root != row else [])])
+        return self._detail(int(self._form[row]), int(self._root_form[row]))
+
+    def _detail_of(self, form: int, root: int) -> str:
+        if self._kind[form] in (Kind.SET_FLAG, Kind.WAIT_FLAG):
+            here, there = (TRACKS[pipes[form]] for pipes in self._pipes)
+            source, target = (here, there) if self._kind[form] == Kind.SET_FLAG else (there, here)
+            return f"from PIPE_{source} to PIPE_{target}, EVENT_ID{self._arg[form]}"
+        if self._kind[form] in (Kind.LOCK, Kind.UNLOCK):
+            return f"mutex {self._arg[form]}"
+        if self._kind[form] in (Kind.ARRIVE, Kind.AWAIT):
+            return f"flag {unpacked(self._pipes[1][form])[1]} between cores"
+        parts = [BY_CODE[self._dtype[form]].name] if self._dtype[form] in BY_CODE else []
+        return ", ".join([*parts, *([f"step of {self._name_of(root)}"] if root != form else [])])
 
     def arguments(self, row: int) -> dict[str, Any]:
         """The ``args`` of a row's event."""
-        turns = [f"{self._calls[row]} turns of a loop"] if self._calls[row] > 1 else []
+        form = int(self._form[row])
+        turns = [f"{self._calls[form]} turns of a loop"] if self._calls[form] > 1 else []
         return {
             "pc_addr": self.address(row), "code": self.code(row),
-            "detail": ", ".join([*filter(None, [self.detail(row)]), *turns]),
-            "process_bytes": self._bytes[row],
+            "detail": ", ".join([*filter(None, [self.detail(row)]), *turns]), "process_bytes": self._bytes[form],
         }  # fmt: skip
 
 

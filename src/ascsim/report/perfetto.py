@@ -81,7 +81,7 @@ def _meta(what: str, process: int, thread: int, arguments: dict[str, Any]) -> di
 
 def _nanoseconds(schedule: Schedule, cycles: np.ndarray) -> np.ndarray:
     mhz = schedule.costs.mhz
-    return cycles * (1000 * mhz.denominator) // mhz.numerator
+    return cycles.astype(np.int64) * (1000 * mhz.denominator) // mhz.numerator
 
 
 def _split(pid: np.ndarray, track: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:

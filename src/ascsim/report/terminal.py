@@ -143,10 +143,12 @@ def counts(diagnostics: Sequence[Diagnostic]) -> dict[str, int]:
 def instructions(trace: Trace) -> int:
     """Instructions and sync operations that the user wrote."""
     others = (Kind.LAUNCH_BEGIN, Kind.LAUNCH_END, Kind.VF_BEGIN, Kind.VF_END)
-    marks = trace.rows[trace.marks]
-    written = int(np.count_nonzero(trace.rows["parent"] < 0))
+    written = 0
+    for begin, end in trace.stretches("counting instructions"):
+        written += int(np.count_nonzero(trace.rows["parent"][begin:end] < 0))
     written += int(np.sum(trace.rows["arg"][trace.folded].astype(np.int64) - 1))
-    return written - int(np.count_nonzero(np.isin(marks["kind"], others) & (marks["parent"] < 0)))
+    edges = trace.marks[np.isin(trace.kind[trace.marks], others)]
+    return written - int(np.count_nonzero(trace.rows["parent"][edges] < 0))
 
 
 def summary(kernel: str, profile: Profile, trace: Trace, diagnostics: Sequence[Diagnostic], sync: str) -> Text:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascsim.machine.native import compiled
+from ascsim.machine.native import as_sequence, compiled
 from ascsim.machine.trace import Kind, Trace
 from ascsim.machine.visit import Visit, pair_flags, visit_of
 from ascsim.machine.words import N_PIPES, Pipe
@@ -17,6 +17,7 @@ from ascsim.profiles import Profile
 from ascsim.profiles.costs import LANES, Costs
 from ascsim.profiles.costs import costs as costs_of
 from ascsim.timing import pipes
+from ascsim.timing.forms import Forms, forms_of
 from ascsim.timing.work import Cycles, Work, cycles_of, lanes_of, work_of
 
 PLAIN_ROWS = 4000
@@ -56,15 +57,18 @@ class Schedule:
     """When everything happens: times in core cycles from the begin of the first launch, one entry a row of the trace.
 
     ``start`` and ``end`` are -1 for rows that take no part (begins and ends of launches); a row with an expansion spans
-    its steps. ``issue`` is when the scalar unit gave it out. ``track`` is the number in :data:`TRACKS` of where it runs,
-    ``core`` the number in :attr:`cores`. ``idle`` is how long its pipe was idle before it, between work, and ``held`` the
-    row of the wait or barrier that kept it so (-1: it was not issued earlier). ``is_step`` marks steps of an expansion,
-    ``is_span`` the rows that have them.
+    its steps. ``issue`` is when the scalar unit gave it out. ``idle`` is how long its pipe was idle before it, between work,
+    and ``held`` the row of the wait or barrier that kept it so (-1: it was not issued earlier). What rows have in common is
+    told of their forms: the number in :data:`TRACKS` of where they run (``track_of``), how many calls they stand for
+    (``calls_of``), ``work`` and ``cycles``.
     """
 
     trace: Trace
     profile: Profile
     costs: Costs
+    forms: Forms
+    track_of: np.ndarray
+    calls_of: np.ndarray
     work: Work
     cycles: Cycles
     visit: Visit
@@ -73,19 +77,16 @@ class Schedule:
     end: np.ndarray
     idle: np.ndarray
     held: np.ndarray
-    track: np.ndarray
-    core: np.ndarray
-    is_span: np.ndarray
-    partner: np.ndarray
-    """For a wait the row of its set, for a set that of its wait, for a lock the unlock before it, else -1."""
     by: np.ndarray
     """The row that the start (of a flag operation or barrier: its effect) waited for, -1 for none."""
     given_by: np.ndarray
     """The row whose issue, or whose work, the issue of this one waited for, -1 for none."""
     given_by_issue: np.ndarray
     """Whether it was that row's issue."""
-    alone: np.ndarray
-    """Of an instruction of a vector function, in how many cycles its lane works on none before it."""
+    waits_for: np.ndarray
+    """By position in the visit: for a wait the position of its set, for a lock that of the unlock before it, else -1."""
+    worked: np.ndarray
+    """Cycles in which each track was at work, those of overlapping instructions counted once, all cores together."""
     cores: list[CoreRun]
     path: Path
     infinite: frozenset[int] = frozenset()
@@ -96,25 +97,62 @@ class Schedule:
         return max((core.end for core in self.cores), default=0)
 
     @cached_property
+    def track(self) -> np.ndarray:
+        """The number in :data:`TRACKS` of where each row runs."""
+        return self.track_of[self.forms.of]
+
+    @cached_property
+    def core(self) -> np.ndarray:
+        """The number in :attr:`cores` of each row's core."""
+        return _by_row(np.repeat(np.arange(len(self.cores), dtype=np.int32), np.diff(self.visit.starts)), self.visit)
+
+    @cached_property
+    def is_span(self) -> np.ndarray:
+        """The rows that have steps."""
+        return self.forms.is_span[self.forms.of]
+
+    @cached_property
+    def partner(self) -> np.ndarray:
+        """For a wait the row of its set, for a set that of its wait, for a lock the unlock before it, else -1."""
+        both, waits = self.waits_for.copy(), np.flatnonzero(self.waits_for >= 0)
+        both[both[waits]] = waits
+        return _by_row(_rows(both, self.visit), self.visit)
+
+    def roots_of(self, rows: np.ndarray) -> np.ndarray:
+        """For rows the instructions that the user wrote: themselves, or those whose expansions they are steps of."""
+        if not self.forms.is_span.any():
+            return rows
+        roots, parent = rows, self.trace.fields(rows, "parent")[0]
+        while (inner := np.flatnonzero(parent >= 0)).size:
+            roots = np.where(parent >= 0, parent, roots)
+            parent = np.full_like(parent, -1)
+            parent[inner] = self.trace.fields(roots[inner], "parent")[0]
+        return roots
+
+    @cached_property
     def roots(self) -> np.ndarray:
-        """For each row the instruction that the user wrote: itself, or the one whose expansion it is a step of."""
-        roots, parent = np.arange(len(self.trace.rows)), self.trace.rows["parent"]
-        while (inner := parent[roots] >= 0).any():
-            roots = np.where(inner, parent[roots], roots)
+        """:meth:`roots_of` of all rows."""
+        roots = np.arange(len(self.trace.rows), dtype=np.int32)
+        for begin, end in self.trace.stretches("reading the trace"):
+            roots[begin:end] = self.roots_of(roots[begin:end])
         return roots
 
     @cached_property
     def length(self) -> np.ndarray:
         """Cycles from start to end; those of the turns of a loop, which overlap, added up."""
-        calls = self.trace.calls
-        each = self.cycles.busy // calls + self.cycles.latency
-        return np.where(calls > 1, calls * each, self.end - self.start)
+        each, of = self.cycles.busy // self.calls_of + self.cycles.latency, self.forms.of
+        return np.where(self.calls_of[of] > 1, (self.calls_of * each)[of], self.end - self.start)
+
+    @cached_property
+    def works(self) -> np.ndarray:
+        """The forms whose rows keep a track busy: instructions and vector functions, not what is made of steps."""
+        kind = self.trace.kind[self.forms.first]
+        return ((kind == Kind.INSTRUCTION) | (kind == Kind.VF_BEGIN)) & ~self.forms.is_span
 
     @cached_property
     def is_work(self) -> np.ndarray:
-        """Rows that keep a track busy: instructions and vector functions, not what is made of steps."""
-        kind = self.trace.kind
-        return ((kind == Kind.INSTRUCTION) | (kind == Kind.VF_BEGIN)) & ~self.is_span & (self.start >= 0)
+        """The rows that keep a track busy."""
+        return self.works[self.forms.of] & (self.start >= 0)
 
 
 def schedule(
@@ -132,7 +170,7 @@ def schedule(
         profile: the chip it ran on.
         infinite: pipes whose work takes no time.
         costs: another cost table than the profile's.
-        compile: whether the loop runs compiled; None: when the trace is long.
+        compile: whether the loops run compiled; None: when the trace is long.
         notice: told, in a sentence, of the one-time compilation that a long trace may start.
 
     Raises:
@@ -140,156 +178,175 @@ def schedule(
     """
     table = costs or costs_of(profile.name)
     visit, n = visit_of(trace), len(trace.rows)
-    order = visit.order if len(visit.order) else np.arange(n)
-    work = work_of(trace)
-    kind, parent, inside = trace.kind, trace.rows["parent"], _inside_functions(trace, order)
-    is_span = np.zeros(n, bool)
-    is_span[parent[parent >= 0]] = True
-    lane = lanes_of(trace, inside)
+    turns = int(trace.rows["arg"][trace.folded].sum())
+    is_long = n + turns > PLAIN_ROWS if compile is None else compile
+    forms = forms_of(trace, visit, is_long, notice)
+    sample = forms.sample(trace)
+    work, lane = work_of(sample), lanes_of(sample, forms.inside)
     placed = _placed(trace, visit, table)
-    share = _sharing(work, order, visit, placed, table)
+    share = _sharing(forms, visit, placed)
     instant = frozenset(int(pipe) for pipe in infinite)
-    cycles = cycles_of(trace, work, table, lane, _serial(trace, order), share, instant)
-    calls = trace.calls
-    busy = cycles.busy // calls
-    busy[np.isin(kind, (*GIVES, *TAKES))] = table.flag
-    barrier = kind == Kind.BARRIER
-    busy[barrier] = table.barrier * np.maximum(trace.rows["arg"][barrier].astype(np.int64), 1)
-    seen = np.where(is_span | (kind == Kind.LAUNCH_BEGIN) | (kind == Kind.LAUNCH_END), pipes.OTHER, kind)
-    seen[kind == Kind.CACHE] = pipes.OTHER
-    seen[kind == Kind.ARRIVE] = pipes.SET_FLAG
-    seen[kind == Kind.UNLOCK] = pipes.SET_FLAG
-    seen[kind == Kind.LOCK] = pipes.WAIT_FLAG
-    seen[(kind == Kind.LOCK) & (trace.rows["pipe2"] == 1)] = pipes.OTHER  # it holds nothing back
-    partner = _partners(trace, order, visit)
-    columns = (seen, trace.rows["pipe"], lane, busy, cycles.latency, calls, trace.rows["body"])
-    since = np.zeros(n, np.int64)
-    rows = pipes.Rows._make([*(np.ascontiguousarray(column[order], np.int64) for column in columns), partner, since])
+    cycles = cycles_of(sample, work, table, lane, forms.is_serial, share, instant)
+    kind, calls, busy = _kinds(sample, forms), sample.calls, _busy(sample, cycles, table)
+    partner, since = _partners(trace, visit), np.zeros(n, np.int64)
+    of = forms.of[visit.order] if len(visit.order) else forms.of
+    columns = [
+        np.ascontiguousarray(c, np.int64)
+        for c in (kind, sample.rows["pipe"], lane, busy, cycles.latency, calls, sample.rows["body"])
+    ]
+    rows = pipes.Rows._make([*columns, of, partner, since])
     ordered = np.array([_name(pipe) in profile.ordered_pipes for pipe in range(N_PIPES)], np.int64)
     ports = np.array([table.ports[lane] for lane in LANES], np.int64)
     chip = np.array([table.issue, table.queue, table.vector_start, table.dispatch], np.int64)
     slots = 1 + max((core.slot for core in placed), default=0)
     slot = np.array([core.slot for core in placed], np.int64)
-    is_long = int(calls.sum()) > PLAIN_ROWS if compile is None else compile
-    place: Any = pipes.place
-    walk: Any = pipes.walk_back
-    if is_long:
-        place, walk = compiled(pipes.place, notice), compiled(pipes.walk_back, notice)
+    signals = _signals(trace, visit)
+    # No run takes longer than all of it one after the other, unless cores wait for each other in circles.
+    longest = int(((busy + cycles.latency + table.issue + 2) * calls * forms.count).sum())
+    longest += int(forms.count[kind == pipes.VF_BEGIN].sum()) * table.vector_start
+    type_of_cycles = np.int32 if longest < np.iinfo(np.int32).max and not signals else np.int64
 
-    def placed_once() -> tuple[pipes.Times, int]:
-        times = pipes.new_times(n)
+    def loop(function: Callable) -> Any:
+        return compiled(function, notice) if is_long else function
+
+    def given(*tables: Any) -> Any:
+        """Tables as loops want them."""
+        return [type(each)(*given(*each)) if isinstance(each, tuple) else as_sequence(each, is_long) for each in tables]
+
+    arguments = given(pipes.Rules(ordered, ports, chip), rows, visit.starts, slot, visit.launch)
+
+    def placed_once() -> tuple[pipes.Times, pipes.State, int]:
+        times, last = pipes.new_times(n, type_of_cycles), -1
         state = pipes.new_state(N_PIPES, table.queue, int(ports.max()), slots)
-        arguments: Any = (pipes.Rules(ordered, ports, chip), rows, visit.starts, slot, visit.launch)
-        if not is_long:
-            arguments = (
-                pipes.Rules(*(array.tolist() for array in arguments[0])),
-                pipes.Rows(*(column.tolist() for column in rows)),
-                *(array.tolist() for array in arguments[2:]),
-            )
-        return times, place(*arguments, times, state)
+        for begin, end in trace.stretches("scheduling"):
+            last = loop(pipes.place)(*arguments, times, state, begin, end)
+        return times, state, last
 
-    times, last = placed_once()
-    signals = _signals(trace, order, visit)
+    times, state, last = placed_once()
     for _ in range(len(signals) + 1):
         if not _passed_on(signals, times, partner, since):
             break
-        times, last = placed_once()
+        arguments[1:2] = given(rows)
+        times, state, last = placed_once()
     else:  # more blocks than cores, and they wait for each other: on the chip they would for ever
         for waits, _ in signals:
             partner[waits], since[waits] = -1, 0
-        times, last = placed_once()
-    ended = int(times.end.max(initial=0)) if last >= 0 else 0
-    begin_end = [np.empty(2 * n + 1, np.int64) for _ in range(3)]
-    length = walk(rows.kind, times, last, _time(times, last, n, ended), *begin_end)
-    nodes, begins, ends = (array[:length][::-1].copy() for array in begin_end)
-
-    def by_row(column: np.ndarray, fill: int = -1) -> np.ndarray:
-        out = np.full(n, fill, np.int64)
-        out[order] = column
-        return out
-
-    def rows_at(positions: np.ndarray) -> np.ndarray:
-        return np.where(positions >= 0, order[np.maximum(positions, 0)] if n else positions, -1)
-
-    start, end = by_row(times.start), by_row(times.end)
-    _span(parent, trace.rows["pipe"], start, end)
-    core = by_row(np.repeat(np.arange(len(visit.core)), np.diff(visit.starts)))
+        arguments[1:2] = given(rows)
+        times, state, last = placed_once()
+    path = _path(loop(pipes.walk_back), arguments[1], times, last, visit)
+    cores = _timed(placed, times, visit)
+    if forms.is_span.any():
+        records, positions = given(trace.rows, _inverse(visit.order))
+        for begin, end in trace.stretches("scheduling"):
+            loop(pipes.span)(records, arguments[1], times, positions, n - end, n - begin)
+    given_by_issue = _by_row(times.issue_by >= n, visit)
+    issue, start, ends, idle = (_by_row(column, visit) for column in (times.issue, times.start, times.end, times.idle))
+    held, by, given_by = (_by_row(_rows(column, visit), visit) for column in (times.held, times.by, times.issue_by))
+    track = np.where(lane >= 0, len(Pipe) + lane, sample.rows["pipe"]).astype(np.uint8)
     return Schedule(
-        trace, profile, table, work, cycles, visit, by_row(times.issue), start, end, by_row(times.idle, 0),
-        by_row(rows_at(times.held)), np.where(lane >= 0, len(Pipe) + lane, trace.rows["pipe"]), core, is_span,
-        by_row(rows_at(_both_ways(partner))), by_row(rows_at(_positions(times.by, n))),
-        by_row(rows_at(_positions(times.issue_by, n))), by_row(times.issue_by >= n) == 1, by_row(times.alone, 0),
-        _timed(placed, times, visit),
-        Path(rows_at(_positions(nodes, n)), nodes >= n, begins, ends), instant,
+        trace, profile, table, forms, track, calls, work, cycles, visit, issue, start, ends, idle, held, by, given_by,
+        given_by_issue, partner, state.worked, cores, path, instant,
     )  # fmt: skip
 
 
-def _positions(nodes: np.ndarray, n: int) -> np.ndarray:
-    return np.where(nodes >= n, nodes - n, nodes)
+def _kinds(sample: Trace, forms: Forms) -> np.ndarray:
+    """What each form is to the pipes."""
+    kind, rows = sample.kind, sample.rows
+    seen = np.where(forms.is_span | np.isin(kind, (Kind.LAUNCH_BEGIN, Kind.LAUNCH_END, Kind.CACHE)), pipes.OTHER, kind)
+    seen[(kind == Kind.ARRIVE) | (kind == Kind.UNLOCK)] = pipes.SET_FLAG
+    seen[kind == Kind.LOCK] = pipes.WAIT_FLAG
+    seen[(kind == Kind.LOCK) & (rows["pipe2"] == 1)] = pipes.OTHER  # it holds nothing back
+    return seen
+
+
+def _busy(sample: Trace, cycles: Cycles, table: Costs) -> np.ndarray:
+    """For how long a call of each form holds its pipe."""
+    busy, kind = cycles.busy // sample.calls, sample.kind
+    busy[np.isin(kind, (*GIVES, *TAKES))] = table.flag
+    barrier = kind == Kind.BARRIER
+    busy[barrier] = table.barrier * np.maximum(sample.rows["arg"][barrier].astype(np.int64), 1)
+    return busy
+
+
+def _path(walk: Any, rows: Any, times: pipes.Times, last: int, visit: Visit) -> Path:
+    """The critical path, back from the node that ends last."""
+    n, number = len(times.end), times.end.dtype
+    end = 0
+    if last >= 0:
+        end = int(times.end[last]) if last < n else int(times.end.max(initial=0))
+    none = np.zeros(0, np.int32), np.zeros(0, number)
+    length = walk(rows, times, last, end, *none)
+    nodes, cuts = np.empty(length, np.int32), np.empty(length + 1, number)
+    if length:
+        walk(rows, times, last, end, nodes, cuts)
+    return Path(_rows(nodes, visit), nodes >= n, cuts[:-1], cuts[1:])
+
+
+def _rows(nodes: np.ndarray, visit: Visit) -> np.ndarray:
+    """The rows of nodes; -1 stays what it is."""
+    n = int(visit.starts[-1])
+    positions = np.where(nodes >= n, nodes - n, nodes)
+    return np.where(positions >= 0, visit.order[positions], -1) if len(visit.order) else positions
+
+
+def _by_row(column: np.ndarray, visit: Visit) -> np.ndarray:
+    """A column by position as one by row."""
+    if not len(visit.order):
+        return column
+    out = np.empty_like(column)
+    out[visit.order] = column
+    return out
+
+
+def _inverse(order: np.ndarray) -> np.ndarray:
+    positions = np.empty_like(order)
+    positions[order] = np.arange(len(order), dtype=order.dtype)
+    return positions
 
 
 def _name(pipe: int) -> str:
     return Pipe(pipe).name
 
 
-def _time(times: pipes.Times, node: int, n: int, ended: int) -> int:
-    """When the last node is over."""
-    if node < 0:
-        return 0
-    return int(times.end[node]) if node < n else ended
-
-
-def _inside_functions(trace: Trace, order: np.ndarray) -> np.ndarray:
-    """Rows between the begin and the end of a vector function."""
-    kind = trace.kind[order]
-    depth = np.cumsum((kind == Kind.VF_BEGIN).astype(np.int64) - (kind == Kind.VF_END))
-    inside = np.zeros(len(order), bool)
-    inside[order] = (depth > 0) & (kind != Kind.VF_BEGIN)
-    return inside
-
-
-def _serial(trace: Trace, order: np.ndarray) -> np.ndarray:
-    """Rows that stand for several calls of an expansion, with a barrier after each: the next row is that barrier."""
-    rows = trace.rows[order]
-    serial = np.zeros(len(order), bool)
-    if len(order) > 1:
-        now, then = rows[:-1], rows[1:]
-        is_pair = (now["parent"] >= 0) & (now["parent"] == then["parent"]) & (then["kind"] == Kind.BARRIER)
-        serial[order[:-1]] = is_pair & (now["kind"] == Kind.INSTRUCTION) & (then["arg"] > 1)
-    return serial
-
-
-def _partners(trace: Trace, order: np.ndarray, visit: Visit) -> np.ndarray:
+def _partners(trace: Trace, visit: Visit) -> np.ndarray:
     """For each position that is a wait the position of its set, for a lock that of the unlock before it; -1 elsewhere."""
-    partner = np.full(len(order), -1, np.int64)
-    kind = trace.kind[order]
-    positions = np.flatnonzero((kind == Kind.SET_FLAG) | (kind == Kind.WAIT_FLAG))
-    flags = pair_flags(trace, order[positions], positions, visit)
+    partner = np.full(len(trace.rows), -1, np.int32)
+    rows, positions = _marks(trace, visit, Kind.SET_FLAG, Kind.WAIT_FLAG)
+    flags = pair_flags(trace, rows, positions, visit)
     waits = np.flatnonzero(~flags.is_set & (flags.partner >= 0))
     partner[positions[waits]] = positions[flags.partner[waits]]
     unlocked: dict[tuple[int, int], int] = {}
-    locks = np.flatnonzero((kind == Kind.LOCK) | (kind == Kind.UNLOCK))
-    cores = np.searchsorted(visit.starts, locks, side="right")
-    mutexes = trace.rows["arg"][order[locks]]
-    for position, core, mutex in zip(locks.tolist(), cores.tolist(), mutexes.tolist(), strict=True):
-        if kind[position] == Kind.UNLOCK:
+    rows, positions = _marks(trace, visit, Kind.LOCK, Kind.UNLOCK)
+    cores = np.searchsorted(visit.starts, positions, side="right")
+    columns = (positions, cores, trace.rows["arg"][rows], trace.kind[rows])
+    for position, core, mutex, kind in zip(*(column.tolist() for column in columns), strict=True):
+        if kind == Kind.UNLOCK:
             unlocked[core, mutex] = position
         else:
             partner[position] = unlocked.get((core, mutex), -1)
     return partner
 
 
-def _signals(trace: Trace, order: np.ndarray, visit: Visit) -> list[tuple[list[int], list[int]]]:
+def _signals(trace: Trace, visit: Visit) -> list[tuple[list[int], list[int]]]:
     """Positions of the waits and of the arrivals of each signal between cores."""
-    kind = trace.kind[order]
-    positions = np.flatnonzero((kind == Kind.ARRIVE) | (kind == Kind.AWAIT))
+    rows, positions = _marks(trace, visit, Kind.ARRIVE, Kind.AWAIT)
     launch = visit.launch[np.searchsorted(visit.starts, positions, side="right") - 1]
-    tokens = trace.rows["arg"][order[positions]]
+    columns = (positions, launch, trace.rows["arg"][rows], trace.kind[rows])
     found: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-    for position, number, token in zip(positions.tolist(), launch.tolist(), tokens.tolist(), strict=True):
+    for position, number, token, kind in zip(*(column.tolist() for column in columns), strict=True):
         waits, arrivals = found.setdefault((number, token), ([], []))
-        (arrivals if kind[position] == Kind.ARRIVE else waits).append(position)
+        (arrivals if kind == Kind.ARRIVE else waits).append(position)
     return [signal for (_, token), signal in found.items() if token and all(signal)]
+
+
+def _marks(trace: Trace, visit: Visit, *kinds: Kind) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of these kinds, none of which is that of instructions, as the cores come by them, and their positions."""
+    rows = trace.marks[np.isin(trace.kind[trace.marks], kinds)]
+    if not len(visit.order):
+        return rows, rows
+    positions = _inverse(visit.order)[rows]
+    order = np.argsort(positions)
+    return rows[order], positions[order]
 
 
 def _passed_on(
@@ -306,13 +363,6 @@ def _passed_on(
         is_new |= bool((since[waits] != at).any())
         partner[waits], since[waits] = newest, at
     return is_new
-
-
-def _both_ways(partner: np.ndarray) -> np.ndarray:
-    both = partner.copy()
-    waits = np.flatnonzero(partner >= 0)
-    both[partner[waits]] = waits
-    return both
 
 
 def _placed(trace: Trace, visit: Visit, table: Costs) -> list[CoreRun]:
@@ -343,31 +393,17 @@ def _timed(placed: list[CoreRun], times: pipes.Times, visit: Visit) -> list[Core
     return timed
 
 
-def _sharing(work: Work, order: np.ndarray, visit: Visit, placed: list[CoreRun], table: Costs) -> np.ndarray:
-    """For each row, how many cores at once share global memory's bandwidth with its own: those of its launch that use it."""
-    core = np.repeat(np.arange(len(placed)), np.diff(visit.starts))
-    uses = np.zeros(len(placed), bool)
-    uses[core[work.gm[order] > 0]] = True
-    share = np.ones(len(order), np.int64)
-    for launch in {one.launch for one in placed}:
-        slots = {one.slot for one, used in zip(placed, uses.tolist(), strict=True) if one.launch == launch and used}
-        members = np.array([one.launch == launch for one in placed])
-        share[order[members[core]]] = max(len(slots), 1)
+def _sharing(forms: Forms, visit: Visit, placed: list[CoreRun]) -> np.ndarray:
+    """For each form, how many cores at once share global memory's bandwidth with its own: those of its launch that use it."""
+    share = np.ones(len(forms.first), np.int64)
+    for launch in {int(number) for number in visit.launch}:
+        slots = {
+            one.slot
+            for one, used, number in zip(placed, forms.uses.tolist(), visit.launch.tolist(), strict=True)
+            if number == launch and used
+        }
+        share[forms.launch == launch] = max(len(slots), 1)
     return share
-
-
-def _span(parent: np.ndarray, pipe: np.ndarray, start: np.ndarray, end: np.ndarray) -> None:
-    """Rows with steps last from the first step's start to the last one's end, of the steps on their own pipe."""
-    far = np.iinfo(np.int64).max
-    steps = np.flatnonzero((parent >= 0) & (start >= 0) & (pipe == pipe[parent]))
-    while len(steps):
-        owners = parent[steps]
-        first, last = np.full(len(start), far), np.full(len(start), -1)
-        np.minimum.at(first, owners, start[steps])
-        np.maximum.at(last, owners, end[steps])
-        owners = np.unique(owners)
-        start[owners], end[owners] = first[owners], last[owners]
-        steps = owners[parent[owners] >= 0]
 
 
 __all__ = ["TRACKS", "CoreRun", "Path", "Schedule", "schedule"]

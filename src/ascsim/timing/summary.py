@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,13 +14,17 @@ from ascsim.machine.signals import unpacked
 from ascsim.machine.trace import Kind
 from ascsim.machine.words import Pipe
 from ascsim.profiles.costs import LANES
-from ascsim.timing.schedule import TRACKS, Schedule
+from ascsim.timing.schedule import TRACKS, Path, Schedule
 
 Sites = Callable[[int, int], Site | None]
 ISSUE = "issue"
 """The name of what the scalar unit spends on giving out other pipes' instructions."""
 _STEPS_BACK = 64
 """How many instructions before a late one are looked at for what held the scalar unit."""
+_AT_ONCE = 1 << 20
+"""Rows looked at together: what is made of them is small beside a long trace."""
+_HELD, _ISSUED, _FULL = range(3)
+"""Why a pipe was idle: a wait or barrier held it, or its next instruction came late; or it came late for a queue was full."""
 
 
 @dataclass(frozen=True)
@@ -151,45 +155,50 @@ def summarize(schedule: Schedule, sites: Sites) -> Summary:
 
 
 class _Reader:
-    """The parts of a summary."""
+    """The parts of a summary. What is the same of all rows of a form is worked out once; a long trace is passed in parts."""
 
     def __init__(self, schedule: Schedule, sites: Sites) -> None:
         self.schedule = schedule
         self.trace = schedule.trace
         self.sites = sites
-        path = schedule.path
-        self._held = path.end - path.begin
-        """Cycles of each piece of the critical path."""
-
-        self._roots = schedule.roots
+        self._first = schedule.forms.first
+        self._mnemonic, self._kind = self.trace.rows["mnemonic"][self._first], self.trace.kind[self._first]
+        self._calls = schedule.forms.count * schedule.calls_of
         self._lines: list[str] = []
         self._line_of = self._number_lines()
-        """For each row, the number of its source line."""
+        """For each form, the number of the source line of rows that are no steps."""
+        self._read_path()
 
     # Names
 
     def _number_lines(self) -> np.ndarray:
-        rows, roots = self.trace.rows, self._roots
-        sites, first, member = np.unique(rows["site"][roots], return_index=True, return_inverse=True)
+        rows = self.trace.rows[self._first]
         numbers: dict[str, int] = {}
-        of_site = np.zeros(len(sites), np.int64)
-        for n, (number, row) in enumerate(zip(sites.tolist(), first.tolist(), strict=True)):
-            site = self.sites(number, int(rows["flags"][roots[row]])) if number else None
-            text = "" if site is None else f"{site.path}:{site.line}" if site.line else site.path
-            of_site[n] = numbers.setdefault(text, len(numbers))
+        of_form = np.zeros(len(rows), np.int64)
+        of_site: dict[tuple[int, int], str] = {}
+        for n, (number, flags) in enumerate(zip(rows["site"].tolist(), rows["flags"].tolist(), strict=True)):
+            if number and (number, flags) not in of_site:
+                site = self.sites(number, flags)
+                of_site[number, flags] = "" if site is None else f"{site.path}:{site.line}" if site.line else site.path
+            text = of_site.get((number, flags), "")
+            of_form[n] = numbers.setdefault(text, len(numbers))
         self._lines = list(numbers)
-        lines = of_site[member]
-        unknown = lines == numbers.get("", -1)  # told apart by their instructions
-        lines[unknown] = len(numbers) + rows["mnemonic"][roots[unknown]]
-        return lines
+        unknown = of_form == numbers.get("", -1)  # told apart by their instructions
+        of_form[unknown] = len(numbers) + rows["mnemonic"][unknown]
+        return of_form
+
+    def _place(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers of the source lines of rows."""
+        return self._line_of[self.schedule.forms.of[self.schedule.roots_of(rows)]]
 
     def where(self, row: int) -> str:
         """The source line of a row; where none is known, the instruction."""
-        number = int(self._line_of[row])
-        return self._lines[number] if number < len(self._lines) else self.name(int(self._roots[row]))
+        (root,) = self.schedule.roots_of(np.array([row])).tolist()
+        number = int(self._line_of[self.schedule.forms.of[root]])
+        return self._lines[number] if number < len(self._lines) else self.name(root)
 
-    def _names(self, rows: np.ndarray) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.name(row) for row in rows.tolist()))
+    def _names(self, rows: Iterable[int]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.name(row) for row in rows))
 
     def name(self, row: int) -> str:
         """The row's instruction."""
@@ -198,87 +207,184 @@ class _Reader:
             return "vector function"
         return self.trace.titles.get(int(self.trace.rows["mnemonic"][row]), kind.name.lower())
 
-    def _track_name(self, row: int, is_issue: bool) -> str:
-        return ISSUE if is_issue else TRACKS[int(self.schedule.track[row])]
+    # The critical path
+
+    def _parts_of_path(self, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, Path, np.ndarray]]:
+        """The path in parts: where each begins in it, the part, and its cycles."""
+        path, end = self.schedule.path, len(self.schedule.path.rows) if end is None else end
+        for low in range(begin, end, _AT_ONCE):
+            part = Path(*(column[low : min(low + _AT_ONCE, end)] for column in path))
+            yield low, part, part.end - part.begin
+
+    def _read_path(self) -> None:
+        """Sums over the path by form: cycles of work of its rows; cycles of work and issue of what they are steps of."""
+        forms = self.schedule.forms
+        n = len(forms.first)
+        self._on_path, self._on_path_as_root = np.zeros(n), np.zeros(n)  # exact: below 2**53
+        self._issue_on_path = 0
+        self._first_on_path = np.full(n, len(self.schedule.path.rows))
+        for low, part, held in self._parts_of_path():
+            work = ~part.is_issue
+            self._on_path += np.bincount(forms.of[part.rows[work]], held[work], n)
+            self._issue_on_path += int(held[part.is_issue].sum())
+            of_root = forms.of[self.schedule.roots_of(part.rows)]
+            self._on_path_as_root += np.bincount(of_root, held, n)
+            here = np.full(n, len(self.schedule.path.rows))
+            here[of_root[::-1]] = np.arange(low, low + len(of_root))[::-1]  # the first of each counts
+            np.minimum(self._first_on_path, here, out=self._first_on_path)
 
     # Parts
 
     def tracks(self) -> Iterator[Track]:
         """Tracks that did anything, in order of number, and the issue of their instructions."""
-        schedule, path = self.schedule, self.schedule.path
+        schedule = self.schedule
         whole = max(sum(core.end - core.begin for core in schedule.cores), 1)
-        work = np.flatnonzero(schedule.is_work)
         for number, name in enumerate(TRACKS):
-            rows = work[schedule.track[work] == number]
-            if len(rows):
-                cycles = _at_work(schedule, rows)
-                mine = ~path.is_issue & (schedule.track[path.rows] == number)
-                yield Track(
-                    name, int(self.trace.calls[rows].sum()), cycles, cycles / whole, int(self._held[mine].sum())
-                )
+            here = schedule.track_of == number
+            calls = int(self._calls[here & schedule.works].sum())
+            if calls:
+                cycles = int(schedule.worked[number])
+                yield Track(name, calls, cycles, cycles / whole, int(self._on_path[here].sum()))
         issued = int(np.count_nonzero(schedule.issue >= 0))
         if issued:
             cycles = issued * schedule.costs.issue
-            yield Track(ISSUE, issued, cycles, cycles / whole, int(self._held[path.is_issue].sum()))
+            yield Track(ISSUE, issued, cycles, cycles / whole, self._issue_on_path)
 
     def stretches(self, limit: int = 200) -> list[Stretch]:
         """The critical path in order of time, at most ``limit`` pieces, the longest."""
-        path = self.schedule.path
-        lasting = np.flatnonzero(self._held > 0)
-        if not len(lasting):
-            return []
-        rows, is_issue = path.rows[lasting], path.is_issue[lasting]
-        place, track = self._line_of[rows], np.where(is_issue, -1, self.schedule.track[rows])
-        fresh = np.ones(len(rows), bool)
-        fresh[1:] = (place[1:] != place[:-1]) | (track[1:] != track[:-1])
-        first = np.flatnonzero(fresh)
-        last = np.append(first[1:], len(rows)) - 1
-        begin, end = path.begin[lasting][first], path.end[lasting][last]
-        longest = np.sort(np.argsort(begin - end, kind="stable")[:limit])
-        pieces = []
-        for n in longest.tolist():
-            inside = rows[first[n] : last[n] + 1]
-            names = self._names(inside[np.unique(self.trace.rows["mnemonic"][inside], return_index=True)[1]])
-            where, on = self.where(int(inside[0])), self._track_name(int(inside[0]), bool(is_issue[first[n]]))
-            pieces.append(Stretch(where, names, on, int(begin[n]), int(end[n])))
-        return pieces
+        found: list[tuple[int, int, int, int, int]] = []  # cycles, begin, end, first and last place in the path
+        key = begin = end = first = last = -1
+        for low, part, held in self._parts_of_path():
+            lasting = np.flatnonzero(held > 0)
+            if not len(lasting):
+                continue
+            rows = part.rows[lasting]
+            keys = self._place(rows) * 256 + np.where(
+                part.is_issue[lasting], 255, self.schedule.track_of[self.schedule.forms.of[rows]]
+            )
+            cuts = np.append(np.flatnonzero(np.diff(keys, prepend=key)), len(keys))
+            if cuts[0] > 0:  # the piece before goes on
+                end, last = int(part.end[lasting[cuts[0] - 1]]), low + int(lasting[cuts[0] - 1])
+            if len(cuts) == 1:
+                continue
+            if key >= 0:
+                found.append((end - begin, begin, end, first, last))
+            firsts, lasts = lasting[cuts[:-1]], lasting[cuts[1:] - 1]
+            pieces = np.stack([part.begin[firsts], part.end[lasts], low + firsts, low + lasts])
+            key = int(keys[-1])
+            begin, end, first, last = pieces[:, -1].tolist()
+            pieces = pieces[:, :-1]
+            pieces = pieces[:, np.argsort(pieces[0] - pieces[1], kind="stable")[:limit]]
+            found += [(b - a, a, b, *places) for a, b, *places in pieces.T.tolist()]
+            found = sorted(found, key=lambda piece: (-piece[0], piece[3]))[:limit]
+        if key >= 0:
+            found.append((end - begin, begin, end, first, last))
+        longest = sorted(found, key=lambda piece: (-piece[0], piece[3]))[:limit]
+        return [self._stretch(*piece[1:]) for piece in sorted(longest, key=lambda piece: piece[3])]
+
+    def _stretch(self, begin: int, end: int, first: int, last: int) -> Stretch:
+        """A piece of the path, from its first to its last place."""
+        path, forms = self.schedule.path, self.schedule.forms
+        row, is_issue = int(path.rows[first]), bool(path.is_issue[first])
+        of_mnemonic: dict[int, int] = {}
+        for _, part, held in self._parts_of_path(first, last + 1):
+            rows = part.rows[held > 0]
+            seen = np.full(len(forms.first), len(rows))
+            seen[forms.of[rows][::-1]] = np.arange(len(rows))[::-1]
+            for form in np.argsort(seen, kind="stable")[: np.count_nonzero(seen < len(rows))].tolist():
+                of_mnemonic.setdefault(int(self._mnemonic[form]), int(rows[seen[form]]))
+        names = self._names(of_mnemonic[mnemonic] for mnemonic in sorted(of_mnemonic))
+        return Stretch(self.where(row), names, ISSUE if is_issue else self._track_name(row), begin, end)
+
+    def _track_name(self, row: int) -> str:
+        return TRACKS[int(self.schedule.track_of[self.schedule.forms.of[row]])]
 
     def lines(self) -> list[Line]:
         """Source lines by their part of the critical path, the largest first."""
-        total, rows = max(self.schedule.total, 1), self.schedule.path.rows
-        places, first, member = np.unique(self._line_of[rows], return_index=True, return_inverse=True)
-        held = np.bincount(member, self._held, len(places)).astype(np.int64).tolist()
-        kinds = np.stack([member, self.trace.rows["mnemonic"][self._roots[rows]]])
-        _, distinct = np.unique(kinds, axis=1, return_index=True)
-        names: dict[int, list[int]] = {}
-        for number in sorted(distinct.tolist()):
-            names.setdefault(int(member[number]), []).append(int(self._roots[rows[number]]))
-        lines = [
-            Line(self.where(int(rows[first[n]])), self._names(np.array(names[n])), held[n], held[n] / total)
-            for n in range(len(places)) if held[n]
-        ]  # fmt: skip
+        total, path = max(self.schedule.total, 1), self.schedule.path
+        of_line: dict[int, list[int]] = {}
+        found = np.argsort(self._first_on_path, kind="stable")
+        for form in found[: np.count_nonzero(self._first_on_path < len(path.rows))].tolist():
+            of_line.setdefault(int(self._line_of[form]), []).append(form)
+        lines = []
+        for number in sorted(of_line):
+            forms = of_line[number]
+            held = int(self._on_path_as_root[forms].sum())
+            if held:
+                roots = self.schedule.roots_of(path.rows[self._first_on_path[forms]]).tolist()
+                of_mnemonic: dict[int, int] = {}
+                for form, root in zip(forms, roots, strict=True):
+                    of_mnemonic.setdefault(int(self._mnemonic[form]), root)
+                lines.append(Line(self.where(roots[0]), self._names(of_mnemonic.values()), held, held / total))
         return sorted(lines, key=lambda line: -line.cycles)
 
     def bubbles(self) -> list[Bubble]:
         """Idle time of pipes between work, by what kept them, the longest first."""
         schedule = self.schedule
-        rows = np.flatnonzero((schedule.idle > 0) & schedule.is_work & (schedule.track != Pipe.S))
+        works = schedule.works & (schedule.track_of != Pipe.S)
         sums: dict[tuple[str, str, str, str], list[int]] = {}
-        for row, held, idle in zip(
-            rows.tolist(), schedule.held[rows].tolist(), schedule.idle[rows].tolist(), strict=True
-        ):
-            key = (TRACKS[int(schedule.track[row])], *self._reason(row, held))
-            counted = sums.setdefault(key, [0, 0])
-            counted[0] += idle
-            counted[1] += 1
+        for low in range(0, len(self.trace.rows), _AT_ONCE):
+            here = slice(low, low + _AT_ONCE)
+            rows = low + np.flatnonzero((schedule.idle[here] > 0) & works[schedule.forms.of[here]])
+            for row, why, other, behind, cycles, times in self._reasons(rows):
+                track = self._track_name(row)
+                counted = sums.setdefault((track, *self._reason(row, why, other, behind)), [0, 0])
+                counted[0] += cycles
+                counted[1] += times
+            self.trace.release()
         bubbles = [Bubble(*key, cycles, times) for key, (cycles, times) in sums.items()]
         return sorted(bubbles, key=lambda bubble: -bubble.cycles)
 
-    def _reason(self, row: int, held: int) -> tuple[str, str, str]:
+    def _reasons(self, rows: np.ndarray) -> Iterator[tuple[int, int, int, int, int, int]]:
+        """What kept the pipes of rows idle, where it is the same of many at once: (the first row, why, the row that held it,
+        what that waited for, cycles, times)."""
+        if not len(rows):
+            return
+        schedule = self.schedule
+        other = schedule.held[rows].astype(np.int64)
+        why = np.full(len(rows), _HELD)
+        late = np.flatnonzero(other < 0)
+        if len(late):
+            why[late], other[late] = self._late(rows[late])
+        behind = np.where(why == _HELD, other, -1)
+        while len(idle := np.flatnonzero((behind >= 0) & ~schedule.works[schedule.forms.of[behind]])):
+            before = schedule.by[behind[idle]]
+            behind[idle] = np.where(before == behind[idle], -1, before)  # it waited for nothing but its own issue
+        keys = [schedule.track_of[schedule.forms.of[rows]], why]
+        for column, counts in ((other, why != _ISSUED), (behind, behind >= 0)):
+            named = np.where(counts & (column >= 0), column, rows)
+            keys += [np.where(counts, schedule.forms.of[named], -1), np.where(counts, self._place(named), -1)]
+        keys.append(np.where(why != _HELD, self._place(rows), -1))
+        _, first, member = np.unique(np.stack(keys), axis=1, return_index=True, return_inverse=True)
+        member = member.ravel()
+        cycles = np.bincount(member, schedule.idle[rows]).astype(np.int64)
+        order = np.argsort(first)  # as they come
+        columns = (rows[first], why[first], other[first], behind[first], cycles, np.bincount(member))
+        yield from zip(*(column[order].tolist() for column in columns), strict=True)
+
+    def _late(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Why the scalar unit gave rows out late: what held it, and the row that did."""
+        schedule, at = self.schedule, rows.astype(np.int64)
+        active = np.arange(len(at))
+        for _ in range(_STEPS_BACK):
+            active = active[schedule.given_by_issue[at[active]] & (schedule.given_by[at[active]] >= 0)]
+            if not len(active):
+                break
+            at[active] = schedule.given_by[at[active]]
+        holder = schedule.given_by[at].astype(np.int64)
+        of = schedule.forms.of[holder]
+        of_scalar = schedule.given_by_issue[at] | (holder < 0) | (schedule.track_of[of] == Pipe.S)
+        is_wait = (holder >= 0) & (self._kind[of] == Kind.WAIT_FLAG)
+        return np.where(of_scalar, np.where(is_wait, _HELD, _ISSUED), _FULL), holder
+
+    def _reason(self, row: int, why: int, other: int, behind: int) -> tuple[str, str, str]:
         """(cause, source line, what that waited for) of the idle time before a row."""
-        if held < 0:
-            return self._late(row)
-        record = self.trace.rows[held]
+        if why == _ISSUED:
+            return f"{ISSUE}: the scalar unit gave it out only then", self.where(row), ""
+        if why == _FULL:
+            name = f"{self.name(other)} at {self.where(other)}"
+            return f"{ISSUE}: the queue of {self._track_name(other)} is full", self.where(row), name
+        record = self.trace.rows[other]
         if record["kind"] == Kind.WAIT_FLAG:
             source, target = Pipe(int(record["pipe2"])).name, Pipe(int(record["pipe"])).name
             cause = f"flag {source} to {target}, EVENT_ID{int(record['arg'])}"
@@ -288,42 +394,24 @@ class _Reader:
             cause = f"flag {unpacked(int(record['pipe2']))[1]} of other cores"
         else:
             cause = f"barrier on PIPE_{Pipe(int(record['pipe'])).name}"
-        behind = held
-        while behind >= 0 and not self.schedule.is_work[behind]:
-            behind = int(self.schedule.by[behind])
-        return cause, self.where(held), f"{self.name(behind)} at {self.where(behind)}" if behind >= 0 else ""
-
-    def _late(self, row: int) -> tuple[str, str, str]:
-        """The reason of a row that the scalar unit gave out late: what held the scalar unit."""
-        schedule, at = self.schedule, row
-        for _ in range(_STEPS_BACK):
-            if not schedule.given_by_issue[at] or schedule.given_by[at] < 0:
-                break
-            at = int(schedule.given_by[at])
-        holder = int(schedule.given_by[at])
-        if schedule.given_by_issue[at] or holder < 0 or schedule.track[holder] == Pipe.S:
-            if holder >= 0 and self.trace.kind[holder] == Kind.WAIT_FLAG:
-                return self._reason(row, holder)
-            return f"{ISSUE}: the scalar unit gave it out only then", self.where(row), ""
-        name = f"{self.name(holder)} at {self.where(holder)}"
-        return f"{ISSUE}: the queue of {TRACKS[int(schedule.track[holder])]} is full", self.where(row), name
+        return cause, self.where(other), f"{self.name(behind)} at {self.where(behind)}" if behind >= 0 else ""
 
     def roofline(self, cores: int) -> Roofline:
         """Where the run lies between memory and computing."""
         schedule, work, costs = self.schedule, self.schedule.work, self.schedule.costs
-        is_work = schedule.is_work
-        computes = is_work & np.isin(schedule.track, (Pipe.V, Pipe.M, len(Pipe) + LANES.index("execute")))
-        computes &= self.trace.kind == Kind.INSTRUCTION
-        register = computes & (schedule.track >= len(Pipe))
-        codes = np.bincount(self.trace.rows["dtype"][computes], self.trace.calls[computes], 256)
+        count, calls, is_work = schedule.forms.count, self._calls, schedule.works
+        computes = is_work & np.isin(schedule.track_of, (Pipe.V, Pipe.M, len(Pipe) + LANES.index("execute")))
+        computes &= self._kind == Kind.INSTRUCTION
+        register = computes & (schedule.track_of >= len(Pipe))
+        codes = np.bincount(self.trace.rows["dtype"][self._first][computes], calls[computes], 256)
         codes[0] = 0
         size = BY_CODE[int(codes.argmax())].size if codes.any() else 4
-        operations = int(work.elements[computes & ~register].sum())
-        operations += int(self.trace.calls[register].sum()) * (schedule.profile.vector_bytes // size)
-        moved = int(work.gm[is_work].sum())
+        operations = int((work.elements * count)[computes & ~register].sum())
+        operations += int(calls[register].sum()) * (schedule.profile.vector_bytes // size)
+        moved = int((work.gm * count)[is_work].sum())
         peak = cores * float(costs.vector_bytes) / size
         copies = np.flatnonzero(is_work & (work.gm > 0))
-        by_pipe = np.bincount(schedule.track[copies], schedule.cycles.busy[copies])
+        by_pipe = np.bincount(schedule.track_of[copies], (schedule.cycles.busy * count)[copies])
         longest = float(by_pipe.max(initial=0)) / max(cores, 1)  # loads and stores go side by side
         bandwidth = min(moved / longest, float(costs.gm_bytes)) if longest else float(costs.gm_bytes)
         intensity = operations / moved if moved else float(operations > 0) * 1e9
@@ -334,37 +422,10 @@ class _Reader:
 
     def guesses(self) -> list[tuple[str, int]]:
         """Guessed costs on the critical path: the entry's source and its cycles, largest first."""
-        schedule, path = self.schedule, self.schedule.path
-        sums: dict[int, float] = {}
-        cycles = schedule.cycles
-        whole = np.maximum(cycles.busy + cycles.latency, 1)
-        rows = path.rows
-        part = (
-            np.where(path.is_issue, 0.0, self._held * cycles.guessed[rows] / whole[rows]) if len(rows) else np.zeros(0)
-        )
-        for entry in np.unique(cycles.entry[rows[part > 0]]).tolist():
-            sums[entry] = float(part[cycles.entry[rows] == entry].sum())
+        schedule, cycles = self.schedule, self.schedule.cycles
+        part = self._on_path * cycles.guessed / np.maximum(cycles.busy + cycles.latency, 1)
+        sums = {entry: float(part[cycles.entry == entry].sum()) for entry in np.unique(cycles.entry[part > 0]).tolist()}
         found = [(schedule.costs.entries[entry].source, round(value)) for entry, value in sums.items()]
-        issue = int(self._held[path.is_issue].sum())
-        if issue and schedule.costs.sources["issue"].startswith("guess"):
-            found.append(("guess: what the scalar unit takes to issue an instruction", issue))
+        if self._issue_on_path and schedule.costs.sources["issue"].startswith("guess"):
+            found.append(("guess: what the scalar unit takes to issue an instruction", self._issue_on_path))
         return sorted(found, key=lambda guess: -guess[1])
-
-
-def _at_work(schedule: Schedule, rows: np.ndarray) -> int:
-    """Cycles in which rows of one track are at work, those of overlapping instructions counted once."""
-    if schedule.track[rows[0]] >= len(Pipe):
-        return int(schedule.alone[rows].sum())
-    order = rows[np.lexsort((schedule.start[rows], schedule.core[rows]))]
-    core, start, end = schedule.core[order], schedule.start[order], schedule.end[order]
-    reach = _reach(core, end)
-    before = np.full(len(order), -1, np.int64)
-    same = core[1:] == core[:-1]
-    before[1:][same] = reach[:-1][same]
-    return int(np.maximum(end - np.maximum(start, before), 0).sum())
-
-
-def _reach(core: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """The latest end up to each row of its core; rows come core by core."""
-    high = int(end.max(initial=0)) + 1
-    return np.maximum.accumulate(end + core * high) - core * high

@@ -599,7 +599,9 @@ class _Pass:
             export = f" ASCSIM_EXPORT_KERNEL({name}, {function.name})".encode()
             self.device_edits.append(_Edit(body.end_byte, body.end_byte, export))
         if kernel is not None and name in self.launched_by_name:
-            self.device_edits.append(_Edit(body.end_byte, body.end_byte, f" ASCSIM_LAUNCHED(ASCSIM_TU, {name})".encode()))
+            self.device_edits.append(
+                _Edit(body.end_byte, body.end_byte, f" ASCSIM_LAUNCHED(ASCSIM_TU, {name})".encode())
+            )
 
     def _count_loops(self, body: tree_sitter.Node) -> None:
         """Let each loop tell its rounds: address registers count them."""

@@ -73,7 +73,7 @@ class Bars:
             "idle": packed(schedule.idle[rows], "i4"),
             "root": packed(bar_of(schedule.roots), "i4"),
             "onPath": packed(self.on_path[rows], "i4"),
-            "bytes": packed(schedule.work.bytes[rows], "i4"),
+            "bytes": packed(schedule.work.bytes[schedule.forms.of[rows]], "i4"),
             "arg": packed(schedule.trace.rows["arg"][rows].astype(np.int64), "i4"),
             "turns": packed(schedule.trace.calls[rows], "i4"),
             "mutex": packed(np.isin(schedule.trace.kind[rows], (Kind.LOCK, Kind.UNLOCK)), "u1"),
@@ -136,7 +136,7 @@ def bars_of(schedule: Schedule, lines: Lines) -> Bars:
 
 def _busy(schedule: Schedule) -> np.ndarray:
     """For each row how long it holds its pipe; the rest is latency that the next instruction may overlap."""
-    busy = np.minimum(schedule.cycles.busy, schedule.end - schedule.start)
+    busy = np.minimum(schedule.cycles.busy[schedule.forms.of], schedule.end - schedule.start)
     vector = schedule.trace.kind == Kind.VF_BEGIN
     busy[vector] = (schedule.end - schedule.start)[vector]
     steps = np.flatnonzero((schedule.roots != np.arange(len(busy))) & (schedule.start >= 0))

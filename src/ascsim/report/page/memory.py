@@ -187,7 +187,7 @@ def lives_of(
     schedule: Schedule, regions: list[Region], region_of: np.ndarray, owner: np.ndarray, writes: np.ndarray
 ) -> Lives:
     """When regions are live, from the accesses: their regions, rows, and whether they write."""
-    begin, end, core = schedule.start[owner], schedule.end[owner], schedule.core[owner]
+    begin, end, core = (c[owner].astype(np.int64) for c in (schedule.start, schedule.end, schedule.core))
     lives = _lives(core, region_of, begin, end, writes)
     reach = int(lives.end.max(initial=0)) + 1
     when = lives.core * reach + lives.begin

@@ -82,7 +82,7 @@ class Lines:
             np.bincount(member, v, size).astype(np.int64) for v in (length, bars.on_path[rows], schedule.idle[rows])
         ]
         gm = np.bincount(
-            schedule.roots, schedule.work.gm, len(schedule.roots)
+            schedule.roots, schedule.work.gm[schedule.forms.of], len(schedule.roots)
         )  # that of steps counts for what they are of
         moved = np.bincount(member, gm[rows], size).astype(np.int64)
         most = np.zeros(size, np.int64)
