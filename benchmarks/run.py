@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import resource
-import resource
 import statistics
 import subprocess
 import sys

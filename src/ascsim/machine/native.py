@@ -36,9 +36,7 @@ def compiled(function: Callable, notice: Callable[[str], None] | None = None) ->
     return call
 
 
-def bound(
-    function: Callable, arguments: Sequence[Any], notice: Callable[[str], None] | None = None
-) -> Bound:
+def bound(function: Callable, arguments: Sequence[Any], notice: Callable[[str], None] | None = None) -> Bound:
     """The compiled twin of a loop with its arguments: numbers, and arrays of which only the contents may change."""
     return Bound(_entry(function, _signature(arguments), notice), arguments)
 

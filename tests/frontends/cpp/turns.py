@@ -36,10 +36,8 @@ extern "C" {
 void begin()
 {
     shapes = {table, &n_shapes, ROOM};
-    n_shapes = made = 0;
-    for (Known& entry : known) {
-        entry = {};
-    }
+    n_shapes = 0;
+    begin_turns();
     append_row(kind::vf_begin, 0, 0, 1);
 }
 

@@ -143,7 +143,8 @@ struct Known {
     uint64_t turns, number;
     int64_t step;
 };
-Known known[256];
+constexpr unsigned KNOWN = 251;
+Known known[KNOWN];
 
 // The shapes that were made for the loop that was folded last, and the accesses that have them.
 uint64_t first_made = 0, made = 0;
@@ -159,7 +160,7 @@ void settle()
         for (uint64_t i = 0; i < made; ++i) {
             const Shape shape = shape_of(first_made + i);
             const uint64_t turns = shape.count_and_one & 0xffffffff;
-            Known& entry = known[(turns * 31 + static_cast<uint64_t>(shape.steps[0])) % 251];
+            Known& entry = known[(turns * 31 + static_cast<uint64_t>(shape.steps[0])) % KNOWN];
             if (entry.number == 0 || entry.turns != turns || entry.step != shape.steps[0]) {
                 entry = {turns, next, shape.steps[0]};
                 shape_of(next++) = shape;
@@ -220,6 +221,8 @@ void begin_turns()
     ascsim_turns.rows = ~uint64_t{0};
     forget();
     std::fill_n(newest, SITES, 0);
+    std::fill_n(known, KNOWN, Known{});
+    made = 0;
     pause = 0;
     next_pause = 16;
     rows_then = 0;
