@@ -75,8 +75,12 @@ def _attempts(definition: Definition) -> Iterator[SimpleNamespace]:
             call = _filled(definition.inputs, tiles, made, rest)
             yield call
             if getattr(definition, "takes_vector", False):
-                yield SimpleNamespace(**{**vars(call), "lhs": replace(call.lhs, rows=1, valid_rows=1)})
+                yield SimpleNamespace(**{**vars(call), "lhs": _one_row(call.lhs, 1), "dst": _one_row(call.dst, 16)})
             yield _with_a_column(definition, tiles, kinds, given, rest)
+
+
+def _one_row(tile: Tile, rows: int) -> Tile:
+    return replace(tile, rows=rows, valid_rows=1)
 
 
 def _with_a_column(

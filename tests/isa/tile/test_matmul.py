@@ -115,6 +115,28 @@ def test_compact_tiles_lie_so(profile: str) -> None:
     assert np.array_equal(read(bench, dst), a.astype(np.float32) @ b.astype(np.float32))
 
 
+@pytest.mark.parametrize("profile", CHIPS)
+def test_a_result_with_rows_to_spare_is_reported(profile: str) -> None:
+    bench = Bench(profile)
+    _, lhs, rhs, expected = operands(bench, "f16", "f32", 16, 16, 32)
+    bench.issue("tmatmul", tile(bench, Space.L0C, "f32", 32, 32, valid=(16, 32)), lhs, rhs)
+    assert bench.findings() == ["TMATMUL-5"]
+    assert np.array_equal(read(bench, tile(bench, Space.L0C, "f32", 16, 32)), expected)
+    compact = tile(bench, Space.L0C, "f32", 32, 32, valid=(16, 32), compact=CompactMode.NORMAL)
+    bench.issue("tmatmul", compact, lhs, rhs)
+    assert bench.findings() == ["TMATMUL-5"]
+
+
+def test_k_aligned_floats_lie_in_rows_of_16_on_a2a3() -> None:
+    bench = Bench("a2a3")
+    a, b = whole((32, 20), "f32", 1), whole((20, 16), "f32", 2)
+    lhs = tile(bench, Space.L0A, "f32", 32, 32, a, (32, 20), k_aligned=True)
+    dst = tile(bench, Space.L0C, "f32", 32, 16)
+    bench.issue("tmatmul", dst, lhs, tile(bench, Space.L0B, "f32", 24, 16, b, (20, 16)))
+    assert bench.findings() == []
+    assert np.array_equal(read(bench, dst), a @ b)
+
+
 def test_one_row_of_boxes_lies_packed_by_itself() -> None:
     bench = Bench("a2a3")
     lhs = tile(bench, Space.L0A, "f16", 16, 64, whole((16, 32), "f16"), (16, 32))

@@ -319,7 +319,9 @@ class TMovToCube(_ToCube):
 
 def _outside(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
     dst, src = call.dst, call.src
-    row, col = int(call.row) + dst.rows, int(call.col) + dst.cols
+    packs = is_packed(dst) and not _is_row(src)
+    rows, cols = _packed(dst, _turns(call)) if packs else (dst.rows, dst.cols)
+    row, col = int(call.row) + rows, int(call.col) + cols
     if row <= src.rows and col <= src.cols:
         return None
     return f"the part ends at row {row}, column {col}; src is {src.rows}x{src.cols}"

@@ -136,18 +136,6 @@ def _made_loose(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNames
     yield changed(call, "dst", strides=(*call.dst.strides[:4], 2))
 
 
-def _scattered(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-    src = call.src
-    needed = up(src.valid_rows, SIDE)
-    if src.rows == needed or is_packed(src) or src.valid_cols <= SIDE:
-        return None
-    return f"src has {src.rows} rows, of which the cube writes {needed} where {src.valid_rows} are valid"
-
-
-def _made_scattered(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
-    yield changed(call, "src", rows=2 * up(call.src.rows, SIDE))
-
-
 def _not_done(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
     return f"phase is {int(call.phase)}: it follows TMATMUL box by box" if int(call.phase) else None
 
@@ -212,12 +200,7 @@ class TStoreAcc:
                 mend="Store part by part, with a view of two dimensions each."),
         finding("TSTORE-7", "dst is contiguous along its rows (L0C)", _loose, breaks=_made_loose, profiles=CHIPS,
                 why="The library never looks at the stride of the last dimension.", mend="Store to a contiguous matrix."),
-        finding("TSTORE-8", "src has no whole boxes of rows that are not valid, or is compact", _scattered,
-                breaks=_made_scattered, profiles=CHIPS,
-                why="TMATMUL packs the boxes of its result as m needs; the library takes the columns of boxes to lie as far "
-                "apart as the tile is high.",
-                mend="Use TileAccCompact, or a tile no higher than the boxes of its valid rows."),
-        finding("TSTORE-9", "dst (NZ) is dense", _strided, breaks=_made_strided, profiles=CHIPS,
+        finding("TSTORE-8", "dst (NZ) is dense", _strided, breaks=_made_strided, profiles=CHIPS,
                 why="The library works out where boxes lie from the view's shape, and never looks at its strides.",
                 mend="Store to a dense matrix in boxes."),
     )  # fmt: skip
@@ -225,6 +208,7 @@ class TStoreAcc:
         "float becomes half or bfloat16 by rounding to nearest even. On A2/A3 what is too large becomes the largest number "
         "and NaN 0; elsewhere infinity and NaN.",
         "ReLU comes before the conversion. A sum of AtomicAdd is rounded once, to nearest even; integers wrap.",
+        "Columns of boxes are taken to lie as far apart as the tile is high; of a compact tile, as its valid rows make them.",
         "Stores with a factor, to other layouts of global memory, and with a phase are not implemented.",
     )
     assumed = (

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ascsim.diagnostics import CATALOGUE, Severity
-from ascsim.isa.definition import A2A3, A5, CHIPS, Asm, Choice, Definition, In, Operand, Out, tile_instruction
+from ascsim.isa.definition import A5, CHIPS, Asm, Choice, Definition, In, Operand, Out, tile_instruction
 from ascsim.isa.rules import Rule, changed, finding, in_space, refuse
 from ascsim.isa.semantics.matrix import multiply
 from ascsim.isa.tile.boxes import ALIGNED, SIDE, STRIP, Grid, Order, grid_of, is_packed, order_of, up
@@ -71,8 +71,9 @@ def _grids(call: SimpleNamespace, profile: Profile, sizes: tuple[int, int, int])
     m, k, n = sizes
     if not profile.is_chip:
         return {name: grid_of(getattr(call, name), profile) for name in ("lhs", "rhs", "dst")}
+    inner = SIDE if call.lhs.dtype is f32 and (call.lhs.k_aligned or call.rhs.k_aligned) else _across(call.lhs)
     extents = {
-        "lhs": (up(m, SIDE), up(k, _across(call.lhs))),
+        "lhs": (up(m, SIDE), up(k, inner if profile.name == "a2a3" else _across(call.lhs))),
         "rhs": (up(k, _across(call.rhs)), up(n, SIDE)),
         "dst": (up(m, SIDE), up(n, SIDE)),
     }
@@ -168,8 +169,9 @@ def _scattered_bytes(definition: Definition, call: SimpleNamespace, profile: Pro
 def _gaps(definition: Any, call: SimpleNamespace, profile: Profile) -> str | None:
     lhs, rhs = call.lhs, call.rhs
     m, k, n = _sizes(definition, call, profile)
+    packed = _grids(call, profile, (m, k, n))["lhs"]
     for name, tile, pitch, needed, alone in (
-        ("lhs", lhs, *((lhs.cols, up(k, _across(lhs)), m <= SIDE) if profile.left_order == "ZZ"
+        ("lhs", lhs, *((lhs.cols, packed.cols, m <= SIDE) if profile.left_order == "ZZ"
                        else (lhs.rows, up(m, SIDE), k <= _across(lhs)))),
         ("rhs", rhs, rhs.cols, up(n, SIDE), k <= _across(rhs)),
     ):  # fmt: skip
@@ -186,6 +188,18 @@ def _made_scattered(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleN
     yield changed(wide, "rhs", rows=64, cols=64, valid_rows=32, valid_cols=32)
 
 
+def _spread(definition: Any, call: SimpleNamespace, profile: Profile) -> str | None:
+    m, _, n = _sizes(definition, call, profile)
+    dst, written = call.dst, up(m, SIDE)
+    if dst.rows == written or n <= SIDE or is_packed(dst):
+        return None
+    return f"dst has {dst.rows} rows, and columns of boxes of the result lie {written} apart, where m is {m}"
+
+
+def _made_spread(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield changed(call, "dst", rows=64)
+
+
 def _made_scattered_bytes(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
     small = changed(changed(call, "lhs", rows=32, cols=96, valid_rows=32, valid_cols=64, dtype=i8), "dst", dtype=i32)
     if profile.left_order == "NZ":
@@ -193,14 +207,6 @@ def _made_scattered_bytes(call: SimpleNamespace, profile: Profile) -> Iterator[S
     if hasattr(call, "bias"):
         small = changed(small, "bias", dtype=i32)
     yield changed(small, "rhs", rows=96, cols=32, valid_rows=64, valid_cols=32, dtype=i8)
-
-
-def _aligned(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
-    return "an operand is k-aligned (SetKAligned)" if call.lhs.k_aligned or call.rhs.k_aligned else None
-
-
-def _made_aligned(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
-    yield changed(call, "lhs", k_aligned=True)
 
 
 def _phased(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
@@ -233,7 +239,6 @@ def _common(title: str, *results: str, takes_vector: bool = False) -> tuple[Rule
         refuse("L007", "lhs has dst's rows and rhs its columns, lhs as many columns as rhs has rows", _shapes_apart,
                breaks=_with_shapes_apart, profiles=("cpu",), mend="Declare the tiles with one m, one k and one n."),
         compact_modes("lhs", "rhs", "dst"),
-        refuse("L012", "no operand is k-aligned", _aligned, breaks=_made_aligned, profiles=A2A3, mend=mend),
         refuse("L012", "phase is Unspecified", _phased, breaks=_made_phased, mend=mend),
         finding(f"{title}-1", "m, k and n are 1 to 4095", _out_of_range, breaks=_made_out_of_range, profiles=CHIPS,
                 why="The library checks it in debug builds only; fields of the instruction have 12 bits, and with a zero in "
@@ -248,6 +253,10 @@ def _common(title: str, *results: str, takes_vector: bool = False) -> tuple[Rule
                 "many as m, k and n need. TMOV and TEXTRACT leave room for those that are not valid, but in compact tiles.",
                 mend="Use TileLeftCompact and TileRightCompact, or tiles no larger than the boxes of their valid regions."),
         _lies_whole(title) if takes_vector else _lies_packed(title),
+        finding(f"{title}-5", "dst has no whole boxes of rows beyond m", _spread, breaks=_made_spread, profiles=CHIPS,
+                why="The cube packs its result as m needs; TSTORE takes the columns of boxes to lie as far apart as the tile "
+                "is high, unless it is compact.",
+                mend="Use TileAccCompact, or a tile no higher than the boxes of m rows."),
     )  # fmt: skip
 
 
@@ -281,6 +290,7 @@ class _Product:
         "A fair tolerance for floats is k * 2**-24 of the sum of the products' magnitudes.",
         "Two products that depend on each other need pipe_barrier(PIPE_M) between them where the first one's result has fewer "
         "than 10 whole 16x16 boxes.",
+        "A2/A3: of float operands that are k-aligned (SetKAligned) L0A holds rows of a multiple of 16 elements.",
         "HF32 and TF32 modes are not implemented: float is multiplied as float.",
     )
     assumed: Sequence[str] = (
