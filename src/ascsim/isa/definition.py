@@ -482,11 +482,11 @@ Sought = Callable[[list[Lanes], list[Lanes]], "tuple[Callable[[], bool], Callabl
 
 
 def tried(
-    seek: Sought | None, otherwise: Callable[[], Any], reads: list[Lanes], writes: list[Lanes]
+    seek: Sought | None, otherwise: Callable[[], Any], reads: list[Lanes], writes: list[Lanes], done: Any = None
 ) -> Callable[[], Any]:  # fmt: skip
     """Machine code for what is otherwise done so, if there is any."""
     found = seek(reads, writes) if seek is not None else None
-    return otherwise if found is None else Tried(otherwise, *found)
+    return otherwise if found is None else Tried(otherwise, *found, done)
 
 
 class TileInstruction(Definition):
@@ -739,7 +739,7 @@ class MemoryInstruction(Definition):
             return None
         watch = partial(self.watch, core, self, args, touches)
         own = not self.stateful and touches and all(t.region.space > Space.GM for t in touches)
-        return tried(self.glance, watch, *self._lanes(core, args, touches)) if own and self.glance else watch
+        return tried(self.glance, watch, *self._lanes(core, args, touches), ()) if own and self.glance else watch
 
 
 def _word(core: Core, kept: Kept) -> np.ndarray:

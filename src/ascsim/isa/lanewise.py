@@ -20,6 +20,7 @@ import numpy as np
 from ascsim.cache import generation
 from ascsim.compiled import find, make
 from ascsim.machine.dtypes import DType, f16
+from ascsim.machine.native import Native
 
 if TYPE_CHECKING:
     from ascsim.isa.definition import Lanes
@@ -146,6 +147,11 @@ class Work:
     def __init__(self, code: Code, slow: Callable[[], None], cells: np.ndarray, kept: Sequence[np.ndarray]) -> None:
         self.code, self.slow, self.cells, self.kept = code, slow, cells, kept
         self.place = cells.ctypes.data
+
+    @property
+    def native(self) -> Native | None:
+        """See :class:`~ascsim.machine.native.MachineCode`."""
+        return Native(self.code.address, self.place) if self.code.address else None
 
     def __call__(self) -> None:
         """Do it."""

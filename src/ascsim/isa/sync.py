@@ -62,7 +62,7 @@ _FLAG_RULES = (
 @plain_instruction(
     "set_flag", cpp="set_flag", aliases=("asc_sync_notify",), asm=(Asm("set_flag"), Asm("record_event")),
     operands=(*_PIPES, _EVENT), rules=_FLAG_RULES,
-    row=lambda core, call: (call.source, Kind.SET_FLAG, call.target, call.event), core="any",
+    row=lambda core, call: (call.source, Kind.SET_FLAG, call.target, call.event), core="any", row_only=True,
     sources=("pto-isa docs/isa/scalar/ops/pipeline-sync", "asc-devkit C-API sync/asc_sync_notify"),
 )  # fmt: skip
 def set_flag(core: Core, call: SimpleNamespace) -> None:
@@ -75,7 +75,7 @@ def set_flag(core: Core, call: SimpleNamespace) -> None:
 @plain_instruction(
     "wait_flag", cpp="wait_flag", aliases=("asc_sync_wait",), asm=(Asm("wait_flag"), Asm("wait_event")),
     operands=(*_PIPES, _EVENT), rules=_FLAG_RULES,
-    row=lambda core, call: (call.target, Kind.WAIT_FLAG, call.source, call.event), core="any",
+    row=lambda core, call: (call.target, Kind.WAIT_FLAG, call.source, call.event), core="any", row_only=True,
     sources=("pto-isa docs/isa/scalar/ops/pipeline-sync", "asc-devkit C-API sync/asc_sync_wait"),
 )  # fmt: skip
 def wait_flag(core: Core, call: SimpleNamespace) -> None:
@@ -85,7 +85,7 @@ def wait_flag(core: Core, call: SimpleNamespace) -> None:
 @plain_instruction(
     "pipe_barrier", cpp="pipe_barrier", asm=(Asm("barrier"), Asm("pipe_barrier")),
     operands=(Choice("on", Pipe, doc="the pipe, or PIPE_ALL"),),
-    row=lambda core, call: (call.on, Kind.BARRIER, 0, 0), core="any",
+    row=lambda core, call: (call.on, Kind.BARRIER, 0, 0), core="any", row_only=True,
     sources=("pto-isa docs/isa/scalar/ops/pipeline-sync",),
 )  # fmt: skip
 def pipe_barrier(core: Core, call: SimpleNamespace) -> None:

@@ -24,6 +24,7 @@ from ascsim.machine.fill import fill
 from ascsim.machine.groups import Group, Step, Touch
 from ascsim.machine.late import Held
 from ascsim.machine.late import chosen as chosen_late
+from ascsim.machine.native import MachineCode, Native, Tried
 from ascsim.machine.operands import GlobalTensor, Pointer, Region, Tile, folded
 from ascsim.machine.signals import CoreId, SignalMode, Signals
 from ascsim.machine.trace import ACCESS, NEVER, ROW, Kind, Sink, pack_access, pack_row, pack_shape
@@ -166,6 +167,14 @@ class _Again:
     site: int
     accesses: bytes
     steps: list[Callable[[], Any]]
+
+
+class Repetition(NamedTuple):
+    """A call without Python: its rows of the trace (the parent of a step is 0), their accesses, the code that does it."""
+
+    rows: bytes
+    accesses: bytes
+    work: list[Native]
 
 
 class Memory:
@@ -524,6 +533,29 @@ class Machine:
         findings = instruction.check(self.profile, args)
         expansion = instruction.expansion(core, args)
         return self._plan(core, instruction, args, findings, None if expansion is None else list(expansion))
+
+    def repetition(self, core: Core, plan: Plan) -> Repetition | None:
+        """What the call of a plan comes to, if machine code does all of it and it has run on this core; None otherwise."""
+        if plan.findings or not plan.is_decided or self.auto_sync is not None or core.held is not None:
+            return None
+        if plan.observed_on is not core or (plan.groups is None and plan.prepared_for is not core):
+            return None
+        if plan.groups is None:
+            rows: bytes | bytearray = plan.row
+            accesses, steps = plan.accesses, [plan.prepared] if plan.prepared is not nothing else []
+        else:
+            again = plan.again
+            if again is None or again.core is not core:
+                return None
+            again.parents[...] = 0
+            rows, accesses, steps = again.rows, again.accesses, list(again.steps)
+        if any(isinstance(step, Tried) for step in steps[1:]):
+            return None
+        work: list[Any] = [*([plan.observer] if plan.observer is not None else []), *steps]
+        native = [one.native for one in work if isinstance(one, MachineCode)]
+        if len(native) < len(work) or not rows or len(accesses) > _MOST_ACCESSES or any(code is None for code in native):
+            return None
+        return Repetition(bytes(rows), accesses, [code for code in native if code is not None])
 
     def carry_out(self, core: Core, plan: Plan, args: Sequence[Any], site: int) -> Any:
         """Run the call of a plan on a core: trace and semantics. Returns what the instruction yields.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -41,6 +41,23 @@ def bound(function: Callable, arguments: Sequence[Any], notice: Callable[[str], 
     return Bound(_entry(function, _signature(arguments), notice), arguments)
 
 
+class Native(NamedTuple):
+    """Machine code with its arguments: ``entry(place)``, and where its result is then, if it has one."""
+
+    entry: int
+    place: int
+    result: int = 0
+
+
+@runtime_checkable
+class MachineCode(Protocol):
+    """What may be done by machine code."""
+
+    @property
+    def native(self) -> Native | None:
+        """The code; None as long as there is none."""
+
+
 class Bound:
     """A compiled loop and its arguments, which live as long as this."""
 
@@ -54,28 +71,41 @@ class Bound:
         self.entry(self.place)
         return int(self.cells[-1])
 
+    @property
+    def native(self) -> Native:
+        """See :class:`MachineCode`."""
+        address = ctypes.cast(self.entry, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+        return Native(address, self.place, self.place + self.cells.nbytes - self.cells.itemsize)
+
 
 class Tried:
     """Machine code that may decline (its result is not 0), and what is done instead, or as long as there is none.
 
-    ``make`` is asked for the code once ``is_worth_it`` says so; it may have none.
+    ``make`` is asked for the code once ``is_worth_it`` says so; it may have none. ``done`` is what a call yields that the
+    code has done.
     """
 
     def __init__(
-        self, otherwise: Callable[[], Any], is_worth_it: Callable[[], bool], make: Callable[[], Bound | None]
-    ) -> None:
-        self.otherwise, self.is_worth_it, self.make = otherwise, is_worth_it, make
+        self, otherwise: Callable[[], Any], is_worth_it: Callable[[], bool], make: Callable[[], Bound | None],
+        done: Any = None,
+    ) -> None:  # fmt: skip
+        self.otherwise, self.is_worth_it, self.make, self.done = otherwise, is_worth_it, make, done
         self.code: Bound | None = None
         self.is_made = False
 
     def __call__(self) -> Any:
-        """Do it; what code does yields an empty tuple."""
+        """Do it."""
         code = self.code
         if code is not None:
-            return self.otherwise() if code() else ()
+            return self.otherwise() if code() else self.done
         if not self.is_made and self.is_worth_it():
             self.is_made, self.code = True, self.make()
         return self.otherwise()
+
+    @property
+    def native(self) -> Native | None:
+        """See :class:`MachineCode`. A result that is not 0 says that it declines."""
+        return None if self.code is None else self.code.native
 
 
 def is_made(function: Callable) -> bool:

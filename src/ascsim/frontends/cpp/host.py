@@ -42,7 +42,7 @@ from ascsim.machine.dtypes import BY_CODE, DType
 from ascsim.machine.fill import chosen, fill
 from ascsim.machine.operands import CUSTOM_PAD, NO_ADDRESS, GlobalTensor, Pointer, Tile
 from ascsim.machine.signals import CoreId, Cores
-from ascsim.machine.trace import SITE_PC, Kind, pack_row
+from ascsim.machine.trace import ACCESS, ROW, SITE_PC, Kind, pack_row
 from ascsim.machine.words import BLayout, CompactMode, Kept, Pipe, SLayout, Space
 from ascsim.profiles import Profile
 
@@ -98,6 +98,8 @@ MAX_OPERANDS = 16
 N_SPACES = 8
 GLOBAL_BYTES = 1 << 36
 DECODED_CALLS = 50_000
+ASKED_EACH = 4
+"""After every so many calls with the same operands it is asked whether they can do without Python."""
 
 # What programs ask of the device. Cores: Atlas A2 (910B3) has 20 AI cores, each one cube and two vector cores; the
 # figure of the Ascend 950 is assumed. SoC names are those of the public build files.
@@ -232,6 +234,7 @@ class _Decoded:
 
     args: list[Any]
     plan: Plan | None = None
+    calls: int = 0
 
 
 @dataclass(frozen=True)
@@ -322,6 +325,8 @@ class Host:
         self._arrays: dict[int, Range] = {}
         self._tiles: list[Range] = []
         self._decoded: dict[tuple[int, bytes], _Decoded] = {}
+        self._kept: dict[tuple[int, bytes], tuple[Any, ...]] = {}
+        """Calls that run without Python, and what they use."""
         self._left: dict[int, _Left] = {}
         self.follows_scalars = True
         """Whether all device code tells of its scalar accesses."""
@@ -441,6 +446,9 @@ class Host:
                 if definition.is_static:
                     known.plan = plan
             result = self.machine.carry_out(core, plan, known.args, pc)
+            known.calls += 1
+            if not known.calls % ASKED_EACH and result is None and definition.is_static:
+                self._remember(core, key, plan)
         except (Refused, Fault) as stop:
             return self._stop(stop, pc)
         except Halted:
@@ -449,6 +457,25 @@ class Host:
             return 1
         self._result[0] = -1 if result is None else _as_int64(result)
         return 0
+
+    def _remember(self, core: BlockCore, key: tuple[int, bytes], plan: Plan) -> None:
+        """Let a call that has come before run without Python, if it can."""
+        found = self.machine.repetition(core, plan) if key not in self._kept else None
+        if found is None:
+            return
+        work = (ctypes.c_uint64 * (3 * len(found.work)))(*(number for code in found.work for number in code))
+        self.library.ascsim_remember(
+            key[0], len(key[1]) // OPERAND_BYTES, found.rows, ctypes.c_uint64(len(found.rows) // ROW.itemsize),
+            found.accesses, ctypes.c_uint64(len(found.accesses) // ACCESS.itemsize), work,
+            ctypes.c_uint64(len(found.work)),
+        )  # fmt: skip
+        self._kept[key] = plan.prepared, plan.observer, plan.again
+
+    def _forget(self) -> None:
+        """Calls come to something else from now on, or run on another core."""
+        if self._kept:
+            self.library.ascsim_forget()
+            self._kept.clear()
 
     def _give_way(self) -> int:
         """The core reads one place of global memory again and again: others may have to write it first."""
@@ -613,6 +640,7 @@ class Host:
                 return None
             self._arrays[declaration] = array
             self._decoded.clear()  # pointers into it have a name from now on
+            self._forget()
             kind = BY_CODE.get(code)
             self.sink.note(
                 "local_array",
@@ -625,6 +653,7 @@ class Host:
         return self._bases[space] + array.start
 
     def _auto_tile(self, space: int, size: int, alignment: int, pc: int) -> int | None:
+        self._forget()
         if self.machine.auto_sync is None:
             self.machine.auto_sync = AutoSync()
             self.sink.note("sync", {"launch": self._launches, "sync": "auto"})
@@ -782,6 +811,7 @@ class Host:
         if arrays != self._arrays:
             self._arrays = arrays
             self._decoded.clear()
+        self._forget()
         if is_synchronised and self.machine.auto_sync is None:
             self.machine.auto_sync = AutoSync()
         self._event_ids[:, :, [core.number for core in cores]] = ids
@@ -792,10 +822,12 @@ class Host:
         """Another core takes over in the middle of this one: what they share is kept for its return."""
         assert self._core is not None
         memories = {space: memory.data.copy() for space, memory in self._core.memories.items() if space != Space.GM}
+        self._forget()
         self._left[place] = _Left(self._core, bytes(self._native), memories, self._tiles, self._stopped)
         self._tiles = []
 
     def _enter_core(self, place: int) -> None:
+        self._forget()
         left = self._left.pop(place)
         self._core, self._tiles, self._stopped = left.core, left.tiles, left.stopped
         ctypes.memmove(ctypes.addressof(self._native), left.native, len(left.native))
@@ -820,6 +852,7 @@ class Host:
         native.subblocks = max(sum(side == "aiv" for side, _ in cores), 1)
 
     def _end_launch(self) -> None:
+        self._forget()
         self._native.side = 0
         self._core = None
 
@@ -846,6 +879,7 @@ class Host:
 
     def _enter_block(self, core: CoreId, pc: int, is_kept: bool = False) -> None:
         """A core begins its block of the launch."""
+        self._forget()
         native = self._native
         index, block, side, subblock = core
         self._tiles.clear()

@@ -511,4 +511,5 @@ class TSort32:
         look = partial(sort_findings, self.title, bits, indices, order)
         if work.columns % BLOCK:
             return look
-        return Tried(look, network.is_ready, partial(network.looking, _in_blocks(bits), _in_blocks(indices), order))
+        make = partial(network.looking, _in_blocks(bits), _in_blocks(indices), order)
+        return Tried(look, network.is_ready, make, ())

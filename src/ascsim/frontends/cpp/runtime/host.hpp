@@ -42,6 +42,11 @@ struct AscsimCall {
     AscsimOperand operands[ASCSIM_MAX_OPERANDS];
 };
 
+// Machine code of a call that comes again: `entry(place)`; where there is a `result` and it is not 0, Python has to do it.
+struct AscsimWork {
+    uint64_t entry, place, result;
+};
+
 struct AscsimModule {
     void* handle;
     uint64_t base, size;
@@ -73,6 +78,11 @@ void ascsim_run_ahead(void);
 extern int32_t ascsim_awaited;
 // Write the windows to the tables' files.
 void ascsim_trace_settle(void);
+// The call that is in progress may run again without Python, until all are forgotten: its rows (their core and site apart;
+// the parent of a step is 0), their accesses, its work. Only work that writes nothing, or the first that writes, may decline.
+void ascsim_remember(uint32_t definition, uint32_t count, const void* rows, uint64_t n_rows, const void* accesses,
+                     uint64_t n_accesses, const AscsimWork* work, uint64_t n_work);
+void ascsim_forget(void);
 // The text that aclGetRecentErrMsg returns.
 void ascsim_set_error(const char* text);
 // Every synchronisation returns this code from now on, until the device is reset; the last error text is its reason.
@@ -102,6 +112,9 @@ extern Shapes shapes;
 // A core begins its block: which rows grow and which turns are folded does not depend on what was before.
 void begin_scalar();
 void begin_turns();
+
+// Run a call that is remembered; false where it is not, or its work declines: then nothing has happened.
+bool run_again(uint32_t definition, uint32_t count, const AscsimOperand* operands, uint64_t site);
 
 // End the block that runs, from where no exception may be thrown: destructors between are left out.
 [[noreturn]] void end_block();

@@ -430,9 +430,13 @@ int32_t ascsim_run_block(void* entry, void* arguments, char* message, uint64_t m
 
 __attribute__((noinline)) int64_t ascsim_issue(uint32_t definition, uint32_t count, const AscsimOperand* operands)
 {
-    ascsim_call.pc = RETURN_ADDRESS;
-    ascsim_call.result = 0;
+    const uint64_t pc = RETURN_ADDRESS;
     count = std::min<uint32_t>(count, ASCSIM_MAX_OPERANDS);
+    if (ascsim::run_again(definition, count, operands, pc)) {
+        return -1;
+    }
+    ascsim_call.pc = pc;
+    ascsim_call.result = 0;
     std::memcpy(ascsim_call.operands, operands, count * sizeof(AscsimOperand));
     if (ascsim_host.issue(definition, count) != 0) {
         throw ascsim::Stop{};
