@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import resource
 import statistics
 import subprocess
@@ -448,6 +449,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("groups", nargs="*", help=f"which of {', '.join(GROUPS)} (default: all)")
     chosen = parser.parse_args().groups or list(GROUPS)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it every start parses what a user has compiled
     results, console = Results(), Console(width=120)
     for name in chosen:
         with console.status(name):

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 KEPT = 2
 """Generations of a kind that are kept: an older ascsim, or another Python, may be in use beside the newest."""
+
+_SOURCES = (".py", ".json", ".toml", ".hpp", ".h", ".txt")
+_SETTLED = 2_000_000_000
+"""Nanoseconds after which a second change of a file shows in its time of change, on any file system."""
 
 
 def cache_directory() -> Path:
@@ -50,6 +57,44 @@ def write_atomically(path: Path, data: bytes) -> None:
         file.write(data)
     Path(name).chmod(0o644)
     os.replace(name, path)
+
+
+def files_below(*rooms: Path) -> list[Path]:
+    """The source files of directories of the package, in order."""
+    found = []
+    for room in rooms:
+        for directory, below, names in os.walk(room):
+            below.sort()
+            found += [Path(directory, name) for name in sorted(names) if name.endswith(_SOURCES)]
+    return found
+
+
+def content_hash(files: Sequence[Path]) -> str:
+    """A hash of what files hold, 16 hexadecimal digits.
+
+    It is noted under the files' times of change (ctime), which nothing sets back, so that they are read once.
+    """
+    states = [
+        (str(path), status.st_ino, status.st_size, status.st_ctime_ns) for path in files if (status := path.stat())
+    ]
+    key = hashlib.sha256(repr(states).encode()).hexdigest()[:32]
+    place = cache_directory() / "contents" / key
+    try:
+        noted = place.read_text(encoding="ascii")
+        if len(noted) == 16:
+            return noted
+    except OSError:
+        pass
+    digest = hashlib.sha256()
+    for path in files:
+        content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)}\n".encode())
+        digest.update(content)
+    found = digest.hexdigest()[:16]
+    if time.time_ns() - max((state[3] for state in states), default=0) > _SETTLED:
+        prune(place.parent)
+        write_atomically(place, found.encode("ascii"))
+    return found
 
 
 def prune(directory: Path, keep: int = 400) -> None:

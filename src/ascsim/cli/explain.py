@@ -51,9 +51,10 @@ def catalogue() -> dict[str, Code]:
     import ascsim.checks
     import ascsim.frontends.cpp.host
     import ascsim.frontends.cpp.kernels
-    import ascsim.frontends.launch
-    import ascsim.isa  # noqa: F401
+    import ascsim.frontends.launch  # noqa: F401
+    from ascsim.isa import REGISTRY
 
+    assert REGISTRY.definitions  # imports them all
     return dict(sorted(CATALOGUE.codes.items()))
 
 

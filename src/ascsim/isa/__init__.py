@@ -1,34 +1,48 @@
-"""What the chip does: every instruction, once. Importing this package registers them all.
+"""What the chip does: every instruction, once. A look-up in ``REGISTRY`` imports the module that it needs.
 
-Modules are found by themselves: a new instruction is one new file (or a line in one).
+Modules are found by themselves: a new instruction is one new file (or a line in one). What each of them holds is noted in
+the cache, under a hash of them all, the first time that all are imported.
 """
 
 from __future__ import annotations
 
-import gc
 import importlib
+import json
 import pkgutil
+from dataclasses import asdict
+from pathlib import Path
 
-from ascsim.isa.definition import REGISTRY
+from ascsim.cache import content_hash, files_below, generation, write_atomically
+from ascsim.isa.definition import REGISTRY, Index, without_collector
 
 
-def _register_all() -> None:
-    """Import every module of definitions.
-
-    All that they make stays, so a collector that looks through it for garbage, time and again, takes a third of the time
-    for nothing.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
+def _noted(place: Path) -> Index | None:
     try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+        return Index(**found)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _import_all() -> None:
+    with without_collector():
         for module in pkgutil.walk_packages(__path__, f"{__name__}."):
             if ".semantics" not in module.name:
                 importlib.import_module(module.name)
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
-_register_all()
+def _register() -> None:
+    package = Path(__file__).parent
+    state = content_hash(files_below(package, package.parent / "machine", package.parent / "profiles"))
+    place = generation("isa", state) / "index.json"
+    index = _noted(place)
+    if index is not None:
+        REGISTRY.expect(index)
+        return
+    _import_all()
+    write_atomically(place, json.dumps(asdict(REGISTRY.index())).encode())
+
+
+_register()
 
 __all__ = ["REGISTRY"]

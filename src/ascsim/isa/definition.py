@@ -15,12 +15,16 @@ There are four kinds, one a level:
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import importlib
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from functools import partial
-from types import SimpleNamespace
+from functools import cached_property, partial
+from types import FrameType, SimpleNamespace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -1255,30 +1259,146 @@ class PlainInstruction(Definition):
         return nothing if self.row_only else partial(self.effect, core, self.call(args))
 
 
-@dataclass
-class Registry:
-    """All definitions, by the names each front end uses."""
+_TABLES = ("by_name", "by_cpp", "by_asm")
 
-    definitions: list[Definition] = field(default_factory=list)
-    by_name: dict[str, list[Definition]] = field(default_factory=dict)
-    by_cpp: dict[str, list[Definition]] = field(default_factory=dict)
-    by_asm: dict[str, list[Definition]] = field(default_factory=dict)
+
+class Numbering:
+    """Numbers from ``first`` on, for what modules make as they are imported.
+
+    They are those of an import of all modules in their order, where that order is known (``expected``: the numbers of
+    each module in the order in which it takes them), whatever is imported, and when.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.given: dict[str, list[int]] = {}
+        self.expected: dict[str, list[int]] = {}
+        self.count = 0
+
+    def expect(self, expected: dict[str, list[int]]) -> None:
+        """Take the numbers from here."""
+        self.expected, self.count = expected, sum(map(len, expected.values()))
+
+    def next(self) -> tuple[int, bool]:
+        """The number for what the module at work makes, and whether it was expected."""
+        module = _module_at_work()
+        given, expected = self.given.setdefault(module, []), self.expected.get(module, ())
+        is_expected = len(given) < len(expected)
+        if is_expected:
+            number = expected[len(given)]
+        else:
+            number = self.first + self.count
+            self.count += 1
+        given.append(number)
+        return number, is_expected
+
+
+def _module_at_work() -> str:
+    """The module whose import this is."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return "" if frame is None else str(frame.f_globals["__name__"])
+
+
+STEP_NUMBERS = Numbering(0xE000)
+"""Steps (:mod:`ascsim.isa.steps`) are numbered apart from instructions that a kernel can name."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """What the modules of definitions hold, so that a look-up imports one of them.
+
+    ``modules`` and ``steps`` are the numbers of each module's definitions and steps, for :class:`Numbering`; ``tables``
+    are those of definitions by the names that each front end uses.
+    """
+
+    modules: dict[str, list[int]]
+    steps: dict[str, list[int]]
+    tables: dict[str, dict[str, list[int]]]
+
+    @cached_property
+    def owners(self) -> dict[int, str]:
+        """The module of each number of a definition."""
+        return {number: module for module, numbers in self.modules.items() for number in numbers}
+
+
+def _names(definition: Definition) -> dict[str, list[str]]:
+    """The names of a definition, by table."""
+    cpp = [name for name in (definition.cpp, *definition.aliases) if name]
+    return {"by_name": [definition.name], "by_cpp": cpp, "by_asm": [spelling.name for spelling in definition.asm]}
+
+
+class Names(Mapping[str, list[Definition]]):
+    """The definitions of each name, in the order of their numbers."""
+
+    def __init__(self, registry: Registry, numbers: dict[str, list[int]]) -> None:
+        self._registry = registry
+        self.numbers = numbers
+
+    def __getitem__(self, name: str) -> list[Definition]:
+        return [self._registry.numbered(number) for number in self.numbers[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.numbers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+class Registry:
+    """All definitions, by the names each front end uses.
+
+    Modules register what they define as they are imported. With an :class:`Index` a look-up imports the module that it
+    needs; the numbers are those that definitions have when all modules are imported in their order.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[int, Definition] = {}
+        self._numbers = Numbering(1)
+        self._index = Index({}, {}, {})
+        self.by_name, self.by_cpp, self.by_asm = (Names(self, {}) for _ in _TABLES)
+
+    def expect(self, index: Index) -> None:
+        """Definitions are to come from the modules of an index, each when it is asked for."""
+        self._index = index
+        self._numbers.expect(index.modules)
+        STEP_NUMBERS.expect(index.steps)
+        self.by_name, self.by_cpp, self.by_asm = (Names(self, index.tables[table]) for table in _TABLES)
+
+    def index(self) -> Index:
+        """The index of what is registered."""
+        tables = {table: getattr(self, table).numbers for table in _TABLES}
+        return Index(self._numbers.given, STEP_NUMBERS.given, tables)
 
     def add(self, definition: Definition) -> Definition:
-        """Register a definition and number it. Of one name, forms for tiles in certain memories stand before the others."""
-        self.definitions.append(definition)
-        definition.number = len(self.definitions)
-        cpp_names = [name for name in (definition.cpp, *definition.aliases) if name]
-        for table, names in (
-            (self.by_name, [definition.name]),
-            (self.by_cpp, cpp_names),
-            (self.by_asm, [spelling.name for spelling in definition.asm]),
-        ):
+        """Register a definition and number it."""
+        definition.number, is_expected = self._numbers.next()
+        self._made[definition.number] = definition
+        for table, names in () if is_expected else _names(definition).items():
             for name in names:
-                of_name = table.setdefault(name, [])
-                of_name.append(definition)
-                of_name.sort(key=lambda d: not d.is_placed)
+                getattr(self, table).numbers.setdefault(name, []).append(definition.number)
         return definition
+
+    def numbered(self, number: int) -> Definition:
+        """The definition of a number."""
+        found = self._made.get(number)
+        if found is None:
+            importlib.import_module(self._index.owners[number])
+            found = self._made[number]
+        return found
+
+    @property
+    def definitions(self) -> list[Definition]:
+        """All definitions, in the order of their numbers."""
+        if self._index.modules.keys() - self._numbers.given.keys():
+            with without_collector():
+                for module in self._index.modules:
+                    importlib.import_module(module)
+        return [self._made[number] for number in sorted(self._made)]
 
     def find(self, name: str, profile: Profile | None = None) -> list[Definition]:
         """Definitions known by that name in any front end (``TSORT32``, ``pto.tsort32``, ``asc_bitsort``, ``vbitsort``),
@@ -1291,6 +1411,22 @@ class Registry:
         if profile is not None:
             unique.sort(key=lambda d: profile.name not in d.profiles)
         return unique
+
+
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
+    """Import definitions meanwhile.
+
+    All that they make stays, so a collector that looks through it for garbage, time and again, takes a third of the time
+    for nothing.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 REGISTRY = Registry()

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascsim.isa.definition import in_bursts
+from ascsim.isa.definition import STEP_NUMBERS, in_bursts
 from ascsim.isa.sync import set_flag, wait_flag
 from ascsim.machine.core import Core, Finding, Group, Step, Touch, nothing
 from ascsim.machine.operands import Region, Tile
 from ascsim.machine.trace import Kind, Mode
 from ascsim.machine.words import Pipe, Space
 from ascsim.profiles import Profile
-
-FIRST_NUMBER = 0xE000
-"""Steps are numbered from here on, apart from instructions that a kernel can name."""
-_numbers = count(FIRST_NUMBER)
 
 
 class Move:
@@ -41,7 +36,7 @@ class Move:
         self.pipe = pipe
         self.title = self.asm_title = title or name
         self.counts_reads = counts_reads
-        self.number = next(_numbers)
+        self.number, _ = STEP_NUMBERS.next()
 
     def __repr__(self) -> str:
         return f"<step {self.name}>"
@@ -125,7 +120,7 @@ class Named(NamedTuple):
     title: str
 
 
-SCALAR_ACCESS = Named(next(_numbers), "scalar_access", "the scalar unit")
+SCALAR_ACCESS = Named(STEP_NUMBERS.next()[0], "scalar_access", "the scalar unit")
 """C++ code reads or writes memory of the chip through a pointer."""
 
 

@@ -1,10 +1,10 @@
 """The process that a compiled program runs in.
 
-``python -m ascsim.frontends.cpp.child FD`` loads what it needs, reads from the file descriptor what to run (the
-arguments of :func:`run`, as JSON), and becomes that program: same standard streams, same environment, the program's
-exit status. Whatever the program does, to crash or to call ``exit()``, its trace is in ``directory``. What keeps the
-program from starting is in ``fatal.txt`` there. If ``directory`` holds a ``call.json``, the process runs that one
-kernel instead of ``main``.
+``python -m ascsim.frontends.cpp.child FD`` loads what it needs, reads from the file descriptor which instructions to
+expect (a line with the list of their names, as JSON) and what to run (the arguments of :func:`run`), and becomes that
+program: same standard streams, same environment, the program's exit status. Whatever the program does, to crash or to
+call ``exit()``, its trace is in ``directory``. What keeps the program from starting is in ``fatal.txt`` there. If
+``directory`` holds a ``call.json``, the process runs that one kernel instead of ``main``.
 """
 
 # ruff: noqa: E402
@@ -20,10 +20,12 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 gc.disable()
 
 import ctypes
+import importlib
 import json
 import os
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -39,6 +41,7 @@ from ascsim.diagnostics import Site, UserError
 from ascsim.frontends.cpp.host import Host
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.session import CALL, FATAL
+from ascsim.isa import REGISTRY
 from ascsim.machine.fill import choose
 from ascsim.machine.jobs import choose as choose_jobs
 from ascsim.machine.late import choose as choose_late
@@ -51,12 +54,20 @@ def main(job: int) -> NoReturn:
     """Run what the file descriptor says; nothing if it says nothing, because the program could not be built."""
     with os.fdopen(job, encoding="utf-8") as pipe:
         profiles.profiles()
+        expect(json.loads(pipe.readline() or "[]"))
         gc.freeze()
         gc.enable()
         words = pipe.read()
     if not words:
         os._exit(FATAL_STATUS)
     run(**json.loads(words))
+
+
+def expect(names: Iterable[str]) -> None:
+    """Import the definitions of these instructions, and what carries out those of registers."""
+    levels = {definition.level for name in names for definition in REGISTRY.find(name)}
+    if "register" in levels:
+        importlib.import_module("ascsim.isa.compile")
 
 
 def run(

@@ -145,7 +145,8 @@ class BuildOptions:
         cache: where objects are kept, None for nowhere.
         compiler: the host compiler; found when None.
         python: the interpreter that a linked program starts.
-        meanwhile: called once the compilers are at work, or it is known that they are not needed.
+        meanwhile: called with the names of called instructions, as far as the source pass sees them, once the compilers
+            are at work, or it is known that they are not needed.
     """
 
     npu_arch: str | None = None
@@ -158,7 +159,7 @@ class BuildOptions:
     cache: Path | None = field(default_factory=cache_directory)
     compiler: Compiler | None = None
     python: str = sys.executable
-    meanwhile: Callable[[], object] = lambda: None
+    meanwhile: Callable[[frozenset[str]], object] = lambda names: None
 
 
 @dataclass(frozen=True)
@@ -364,7 +365,7 @@ class _Build:
         calls = [[self.pool.submit(self._run_job, job) for job in jobs] for _, _, jobs in plans]
         for _ in range(min(sum(map(len, calls)), os.cpu_count() or 1)):
             self.begun.acquire()
-        self.options.meanwhile()
+        self.options.meanwhile(frozenset(call.name for _, unit, _ in plans if unit for _, call in unit.calls))
         compiled = [[call.result() for call in of_source] for of_source in calls]
         self._report([(source, unit) for source, unit, _ in plans], compiled)
         return [self._object(source, unit, done) for (source, unit, _), done in zip(plans, compiled, strict=True)]

@@ -431,7 +431,7 @@ class Host:
     def _issue(self, number: int, count: int) -> int:
         pc = self._pc[0]
         core = self._core
-        definition = REGISTRY.definitions[number - 1]
+        definition = REGISTRY.numbered(number)
         if core is None and self.profile.is_chip:
             return self._outside_kernel(definition, pc)
         core = core or self._begin_host_code(pc)
@@ -571,7 +571,7 @@ class Host:
     def _resolve(self, number: int, variant: int, pc: int) -> int | None:
         from ascsim.isa.compile import native_pointer
 
-        definition = REGISTRY.definitions[number - 1]
+        definition = REGISTRY.numbered(number)
         assert isinstance(definition, RegisterInstruction)
         if self.profile.name not in definition.profiles:
             try:
@@ -589,7 +589,7 @@ class Host:
         return address
 
     def _fault_access(self, number: int, space: int, value: int, size: int, pc: int) -> None:
-        definition = REGISTRY.definitions[number - 1]
+        definition = REGISTRY.numbered(number)
         memory = self._buffers[space]
         fault = Diagnostic(
             "M001", Severity.ERROR,
@@ -600,7 +600,7 @@ class Host:
         self._stop(Fault(fault), pc)
 
     def _refuse(self, number: int, code: bytes, problem: bytes, pc: int) -> None:
-        definition = REGISTRY.definitions[number - 1]
+        definition = REGISTRY.numbered(number)
         said, title = code.decode(), definition.title
         headline, mend = f"{title}: {problem.decode()}", CATALOGUE.codes[said].mend
         self._stop(Refused(Diagnostic(said, Severity.ERROR, headline, (Place(title),), (), mend)), pc)

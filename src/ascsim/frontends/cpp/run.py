@@ -53,9 +53,14 @@ def run_file(
     started = time.perf_counter()
     importing = threading.Thread(target=_import_what_follows)
     with session.Child(output) as child:
+
+        def meanwhile(names: frozenset[str]) -> None:
+            child.expect(names)
+            importing.start()
+
         if file.suffix in LANGUAGES:
             words = [*flags, *(AUTO_FLAGS if sync == "auto" else ())]
-            options = driver.BuildOptions(keep=keep, meanwhile=importing.start)
+            options = driver.BuildOptions(keep=keep, meanwhile=meanwhile)
             with stage(f"compiling {file.name}"):
                 program = driver.compile_program([file], arch or "a2a3", flags=words, options=options)
         else:

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -158,24 +158,35 @@ class Child:
     """A process that is to become the program: it can be started while the program is built, to be ready by then."""
 
     def __init__(self, stdout: IO[Any] | int | None = None) -> None:
-        job, self._job = os.pipe()
+        job, pipe = os.pipe()
+        self._job = os.fdopen(pipe, "w", encoding="utf-8")
+        self._expects = False
         command = [sys.executable, "-P", "-m", "ascsim.frontends.cpp.child", str(job)]
         self.process = subprocess.Popen(command, stdout=stdout, pass_fds=(job,))
         os.close(job)
 
+    def expect(self, names: Iterable[str]) -> None:
+        """Say which instructions the program is going to use, as far as that is known."""
+        self._expects = True
+        with contextlib.suppress(BrokenPipeError):
+            self._job.write(json.dumps(sorted(names)) + "\n")
+            self._job.flush()
+
     def start(self, **job: str | float | Sequence[str]) -> None:
         """Say what to run: the arguments of :func:`ascsim.frontends.cpp.child.run`."""
-        with contextlib.suppress(BrokenPipeError), os.fdopen(self._job, "w", encoding="utf-8") as pipe:
-            json.dump(job, pipe)
-        self._job = -1
+        if not self._expects:
+            self.expect(())
+        with contextlib.suppress(BrokenPipeError), self._job:
+            json.dump(job, self._job)
 
     def __enter__(self) -> Child:
         return self
 
     def __exit__(self, *_: object) -> None:
         """End the process if it was never told what to run."""
-        if self._job >= 0:
-            os.close(self._job)
+        if not self._job.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self._job.close()
             self.process.kill()
             self.process.wait()
 
