@@ -85,3 +85,18 @@ def test_cores_of_a_launch_are_made_when_they_are_asked_for() -> None:
     assert cores[4] == CoreId(4, 1, "aiv", 0) and cores[-1] == CoreId(5, 1, "aiv", 1)
     assert cores[1:3] == [CoreId(1, 0, "aiv", 0), CoreId(2, 0, "aiv", 1)]
     assert Cores(70_000)[65_537] == CoreId(1, 65_537, "aiv")
+
+
+def test_signals_of_blocks_that_were_counted_apart_are_numbered_on() -> None:
+    here, apart, whole = Signals(MIXED), Signals(MIXED[3:]), Signals(MIXED)
+    for signals, blocks in ((here, (0,)), (apart, (1,)), (whole, (0, 1))):
+        for block in blocks:
+            signals.arrive(3 * block + CUBE, SignalMode.BLOCK, 1)
+            signals.arrive(3 * block + FIRST, SignalMode.BLOCK, 2)
+            signals.arrive(3 * block + SECOND, SignalMode.BLOCK, 2)
+            for core in (FIRST, CUBE):
+                flag = 1 if core == FIRST else 2
+                signals.take(3 * block + core, SignalMode.BLOCK, flag)
+    assert here.join(apart.kept()) == 2
+    assert here.left() == whole.left() != []
+    assert here.arrive(CUBE, SignalMode.BLOCK, 1) == whole.arrive(CUBE, SignalMode.BLOCK, 1) == 5

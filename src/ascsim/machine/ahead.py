@@ -9,8 +9,8 @@ That is right only as long as a span would have done the same in its turn. It is
 
 - it read bytes of global memory that a span before it wrote, and that were not there yet when it began;
 - what cores of a launch share beside memory changed meanwhile (where declared arrays lie);
-- it did what cannot be done apart: signalled another core, waited or polled, called the host program's functions, wrote to
-  memory that is in no memory of the chip (a static variable), was stopped, crashed.
+- it did what cannot be done apart: signalled other blocks, waited in vain, polled, called the host program's functions,
+  wrote to memory that is in no memory of the chip (a static variable), was stopped, crashed.
 
 So nothing depends on the schedule: neither results nor the trace, nor what was printed and in which order. A span that read
 nothing that came too late does what it would have done, so one that does not end would not have ended either.
@@ -43,8 +43,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import numpy as np
 
 from ascsim.machine.jobs import chosen
-from ascsim.machine.signals import CoreId
-from ascsim.machine.trace import ACCESS, MASK, ROW, SHAPE, Counts, Mode, Table, moved_note, read_notes
+from ascsim.machine.signals import CoreId, Kept, SignalMode, Signals
+from ascsim.machine.trace import ACCESS, MASK, ROW, SHAPE, Counts, Kind, Mode, Table, moved_note, read_notes
 from ascsim.machine.words import Space
 from ascsim.progress import silence
 
@@ -71,13 +71,14 @@ def unfit() -> NoReturn:
     os._exit(_UNFIT)
 
 
-class Alone:
-    """Stands for the signals and the baton of cores that run ahead: who needs them is unfit."""
+class OwnSignals(Signals):
+    """The signals of blocks that run ahead: within a block."""
 
-    halted = False
-
-    def __getattr__(self, name: str) -> NoReturn:
-        unfit()
+    def arrive(self, core: int, mode: SignalMode, flag: int) -> int:
+        """See :class:`Signals`."""
+        if mode is SignalMode.INTER:
+            unfit()
+        return super().arrive(core, mode, flag)
 
 
 BEFORE = "before.json"
@@ -125,6 +126,7 @@ class _Told:
     objects: list[Any]
     masks: dict[bytes, int]
     shapes: dict[bytes, int]
+    signals: Kept
     reads: np.ndarray
     writes: np.ndarray
     front: Any
@@ -279,12 +281,11 @@ class Ahead:
         _divert_output(directory)
         objects = machine.object_count
         (directory / BEFORE).write_text(json.dumps([*base, objects]))
-        machine.run_ahead()
+        machine.is_ahead = True
         sink.divert(directory, base)
         self._front.begin()
-        for place in range(first, end):
-            if not self._run(self._cores[place]):
-                unfit()
+        if not machine.run_span(self._cores[first:end], self._run):
+            unfit()
         front = self._front.end(self._cores[first:end], end == len(self._cores))
         flush()
         sink.settle()
@@ -298,7 +299,8 @@ class Ahead:
             {packed: number for packed, number in known.items() if number > before}
             for known, before in zip(sink.known, (base.masks, base.shapes), strict=True)
         )
-        return _Told(base, objects, machine.objects_from(objects), masks, shapes, reads, writes, front)
+        noted, signals = machine.objects_from(objects), machine.signals.kept()
+        return _Told(base, objects, noted, masks, shapes, signals, reads, writes, front)
 
     def _wait(self) -> bool:
         """Wait until some span has ended; returns whether the first of them may still be right."""
@@ -377,8 +379,11 @@ class Ahead:
                 own = accesses[name] > before
                 accesses[name][own] = numbers[accesses[name][own] - before - 1]
             sink.extend(Table.ACCESSES, accesses)
+        later = machine.signals.join(told.signals)
         for rows in _chunks(directory / "rows.bin", ROW):
             rows["parent"][rows["parent"] >= base.rows] += by
+            is_signal = np.isin(rows["kind"], (Kind.ARRIVE, Kind.AWAIT)) & (rows["arg"] > 0)
+            rows["arg"][is_signal] += later
             sink.extend(Table.ROWS, rows)
         is_fresh = iter(fresh)
         for kind, data in read_notes(directory):

@@ -143,12 +143,13 @@ class Baton:
             self._changed.wait_for(lambda: self._turn == own)
 
     def _run_beside(self, core: int | None) -> None:
-        """What a further thread does: a core, and those that begin after it, until the turn goes to one that waits."""
+        """What a further thread does: a core, and those that begin after it, until the turn goes to one that waits, or
+        none does: then to the thread that runs the launch."""
         with self._changed:
             self._changed.wait_for(lambda: self._turn == core)
         while core is not None and core not in self._waiting:
             self._begin(core)
-            core = self._runnable()
+            core = self._runnable() if self._waiting else None
         with self._changed:
             self._turn = core
             self._changed.notify_all()

@@ -16,7 +16,7 @@ import numpy as np
 
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Fault, Place, Severity, Site
 from ascsim.machine import groups
-from ascsim.machine.ahead import Ahead, Alone, Front, unfit
+from ascsim.machine.ahead import Ahead, Front, OwnSignals, unfit
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.baton import Baton, Halted
 from ascsim.machine.dtypes import DType
@@ -356,7 +356,7 @@ class Machine:
         ``run`` returns whether the launch goes on. ``leave`` and ``enter`` are told which core (by its place in ``cores``)
         another one takes over from, and which goes on. With a ``front``, blocks may run ahead.
         """
-        self._cores = cores
+        self._cores, self._switches = cores, (leave, enter)
         self._places: dict[int, int] = {}
         self.subblocks = max((core.subblock + 1 for core in cores), default=1)
         self.signals = Signals(cores)
@@ -406,6 +406,8 @@ class Machine:
         Raises:
             Halted: the launch has ended.
         """
+        if self.is_ahead:
+            unfit()
         if self._baton.give_way(self._place(core)):
             self._alone = 0
             return
@@ -427,10 +429,12 @@ class Machine:
 
     # Blocks that run ahead
 
-    def run_ahead(self) -> None:
-        """This is the process of some blocks from now on."""
-        self.is_ahead = True
-        self.signals = self._baton = Alone()  # type: ignore[assignment]
+    def run_span(self, cores: Sequence[CoreId], run: Callable[[CoreId], bool]) -> bool:
+        """Run some blocks of the launch, in a process of theirs; returns whether the launch goes on behind them."""
+        self._cores, self._places, self.signals = cores, {}, OwnSignals(cores)
+        self._baton = Baton(len(cores), lambda place: run(cores[place]), *self._switches, lambda waiting: unfit())
+        self._baton.run()
+        return not self._baton.halted
 
     @property
     def object_count(self) -> int:

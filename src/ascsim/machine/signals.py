@@ -84,6 +84,14 @@ class Left(NamedTuple):
     token: int
 
 
+class Kept(NamedTuple):
+    """What signals of some blocks among themselves leave: how many tokens they are, and the counters that are not zero."""
+
+    tokens: int
+    counters: dict[tuple[int, SignalMode, int], list[int]]
+    overflowed: list[Left]
+
+
 class Signals:
     """The counters of one launch."""
 
@@ -92,6 +100,7 @@ class Signals:
         self._arrived: dict[tuple[SignalMode, int, int], int] = {}
         self._tokens: dict[tuple[SignalMode, tuple[int, ...], int, int], int] = {}
         self._counters: dict[tuple[int, SignalMode, int], deque[int]] = {}
+        self._joined = 0
         self.overflowed: list[Left] = []
 
     @cached_property
@@ -111,7 +120,7 @@ class Signals:
         gathered, receivers = self._groups(self._cores[core], mode, flag)
         turn = self._arrived.get((mode, core, flag), 0)
         self._arrived[mode, core, flag] = turn + 1
-        token = self._tokens.setdefault((mode, gathered, flag, turn), len(self._tokens) + 1)
+        token = self._tokens.setdefault((mode, gathered, flag, turn), self._joined + len(self._tokens) + 1)
         if all(self._arrived.get((mode, other, flag), 0) > turn for other in gathered):
             for receiver, name in receivers:
                 counter = self._counters.setdefault((receiver, _counter(mode), name), deque())
@@ -131,6 +140,21 @@ class Signals:
     def left(self) -> list[Left]:
         """The counters that are not zero."""
         return [Left(core, flag, counter[-1]) for (core, _, flag), counter in self._counters.items() if counter]
+
+    def kept(self) -> Kept:
+        """What has to be known of these where they are joined."""
+        counters = {key: list(counter) for key, counter in self._counters.items() if counter}
+        return Kept(len(self._tokens), counters, self.overflowed)
+
+    def join(self, kept: Kept) -> int:
+        """Take over the signals of blocks that were counted apart; their tokens have numbers that are larger by what this
+        returns."""
+        by = self._joined + len(self._tokens)
+        self._joined += kept.tokens
+        for key, counter in kept.counters.items():
+            self._counters[key] = deque(token + by for token in counter)
+        self.overflowed += [left._replace(token=left.token + by) for left in kept.overflowed]
+        return by
 
     def _groups(self, core: CoreId, mode: SignalMode, flag: int) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
         """The cores whose arrivals are gathered, and the receivers with the number that the flag has for each."""

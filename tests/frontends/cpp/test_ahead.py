@@ -157,6 +157,28 @@ __global__ __vector__ void Meet(__gm__ float* out, __gm__ float* x)
     Move(out, out, (block + 1) % asc_get_block_num(), 8 + block);
 }
 
+// The cores of a block signal each other; of block 2 once too often, or (`how` 1) too seldom.
+__global__ __mix__(1, 2) void Pairs(__gm__ float* out, __gm__ float* x, int how)
+{
+    int block = asc_get_block_idx();
+#ifdef __DAV_VEC__
+    int me = 2 * block + asc_get_sub_block_id(), local[8];
+    for (int i = 0; i < 8; ++i) local[i] = me + i;
+    Move(out, x, me, me);
+    if (how != 1 || me != 5) asc_sync_intra_arrive(PIPE_MTE3, 1);
+    asc_sync_intra_wait(PIPE_S, 2);
+    Move(out, out, me ^ 1, 8 + local[block] - block);  // too early for the next line
+    out[(8 + me) * kRow + 63] = local[7];
+    if (how == 3) ((__gm__ int*)out)[(8 + me) * kRow + 62] = getpid();
+#else
+    asc_sync_intra_wait(PIPE_S, 1);
+    asc_sync_intra_wait(PIPE_S, 17);
+    asc_sync_intra_arrive(PIPE_S, 2);
+    asc_sync_intra_arrive(PIPE_S, 18);
+    if (how == 2 && block == 2) asc_sync_intra_arrive(PIPE_S, 2);
+#endif
+}
+
 __global__ __vector__ void Declares(__gm__ float* out, __gm__ float* x)
 {
     int block = asc_get_block_idx();
@@ -213,6 +235,7 @@ int main(int argc, char** argv)
     if (what == "polls") Polls<<<blocks>>>((int*)y);
     if (what == "looks") Looks<<<blocks>>>(y);
     if (what == "meet") Meet<<<blocks>>>(y, x);
+    if (what == "pairs") Pairs<<<4>>>(y, x, blocks);
     if (what == "declares") Declares<<<blocks>>>(y, x);
     if (what == "refused") Stops<<<blocks>>>(y, x, 0);
     if (what == "crashes") Stops<<<blocks>>>(y, x, 1);
@@ -373,6 +396,16 @@ def test_what_blocks_leave_outside_the_chip_is_seen_by_others(run: Runs, what: s
 @pytest.mark.parametrize("what", ["polls", "looks", "meet"])
 def test_blocks_that_wait_for_others(run: Runs, what: str) -> None:
     same(run, what)
+
+
+@pytest.mark.parametrize(("how", "codes"), [("0", {"R003"}), ("1", {"R003", "S201"}), ("2", {"R003", "S202"})])
+def test_cores_of_a_block_that_signal_each_other(run: Runs, how: str, codes: set[str]) -> None:
+    found = same(run, "pairs", how)
+    assert {code for code, *_ in found["findings"]} == codes
+    if how == "0":
+        assert numbers(found)[15, 63] == 14 and numbers(found)[15, 5] == pytest.approx(64 * 6 / 3 + 5 / 3)
+        processes = [set(numbers(run(n, "pairs", "3"), np.int32)[8:, 62].tolist()) for n in (1, 2)]
+        assert [len(each) for each in processes] == [1, 4]
 
 
 def test_arrays_that_only_some_blocks_declare(run: Runs) -> None:

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include <pthread.h>
+
 #include "host.hpp"
 
 #define RETURN_ADDRESS reinterpret_cast<uint64_t>(__builtin_return_address(0))
@@ -99,10 +101,28 @@ bool find_space(uint64_t address, uint8_t& space, int64_t& offset)
     return false;
 }
 
-// What is written to memory that is in no memory of the chip, a static variable, say, the next block could read.
-void refuse_if_ahead(uint8_t mode)
+// Whether an address lies in the stack of this thread: cores that wait for each other have threads of their own.
+bool is_in_stack(uint64_t address)
 {
-    if (ascsim::is_ahead && mode == WRITE) {
+    thread_local uint64_t start = 0, size = 0;
+    if (size == 0) {
+        pthread_attr_t attributes;
+        void* low = nullptr;
+        size_t bytes = 1;
+        if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+            pthread_attr_getstack(&attributes, &low, &bytes);
+            pthread_attr_destroy(&attributes);
+        }
+        start = reinterpret_cast<uint64_t>(low);
+        size = bytes;
+    }
+    return address - start < size;
+}
+
+// What is written to memory that is in no memory of the chip, a static variable, say, the next block could read.
+void refuse_if_ahead(uint64_t address, uint8_t mode)
+{
+    if (ascsim::is_ahead && mode == WRITE && !is_in_stack(address)) {
         ascsim::unfit();
     }
 }
@@ -171,7 +191,7 @@ __attribute__((noinline)) void note(uint64_t address, uint64_t size, uint8_t mod
         return;
     }
     if (!find_space(address, space, offset)) {
-        refuse_if_ahead(mode);
+        refuse_if_ahead(address, mode);
         return;
     }
     if (*ascsim_trace.n_rows != rows_then || ascsim_core.core != core_then) {
@@ -223,7 +243,7 @@ void exchange(const volatile void* pointer, uint64_t size, uint64_t site)
         return;
     }
     if (!find_space(address, space, offset)) {
-        refuse_if_ahead(WRITE);
+        refuse_if_ahead(address, WRITE);
         return;
     }
     const bool again = address == exchanged && *ascsim_trace.n_rows == row_behind && ascsim_core.core == core_then;
