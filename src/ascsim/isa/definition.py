@@ -1330,7 +1330,7 @@ def _names(definition: Definition) -> dict[str, list[str]]:
 
 
 class Names(Mapping[str, list[Definition]]):
-    """The definitions of each name, in the order of their numbers."""
+    """The definitions of each name."""
 
     def __init__(self, registry: Registry, numbers: dict[str, list[int]]) -> None:
         self._registry = registry
@@ -1375,12 +1375,14 @@ class Registry:
         return Index(self._numbers.given, STEP_NUMBERS.given, tables)
 
     def add(self, definition: Definition) -> Definition:
-        """Register a definition and number it."""
+        """Register a definition and number it. Of one name, forms for tiles in certain memories stand before the others."""
         definition.number, is_expected = self._numbers.next()
         self._made[definition.number] = definition
         for table, names in () if is_expected else _names(definition).items():
             for name in names:
-                getattr(self, table).numbers.setdefault(name, []).append(definition.number)
+                of_name = getattr(self, table).numbers.setdefault(name, [])
+                of_name.append(definition.number)
+                of_name.sort(key=lambda number: not self.numbered(number).is_placed)
         return definition
 
     def numbered(self, number: int) -> Definition:
