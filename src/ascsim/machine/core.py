@@ -557,7 +557,12 @@ class Machine:
             return None
         work: list[Any] = [*([plan.observer] if plan.observer is not None else []), *steps]
         native = [one.native for one in work if isinstance(one, MachineCode)]
-        if len(native) < len(work) or not rows or len(accesses) > _MOST_ACCESSES or any(code is None for code in native):
+        if (
+            len(native) < len(work)
+            or not rows
+            or len(accesses) > _MOST_ACCESSES
+            or any(code is None for code in native)
+        ):
             return None
         return Repetition(bytes(rows), accesses, [code for code in native if code is not None])
 

@@ -755,7 +755,7 @@ using namespace pto;
 void kernel() {
     Tile<TileType::Vec, half, 1, 64> a, b, c;
     TQUANT<QuantType::INT8_SYM>(a, b, c);
-    auto event = TGEMV(a, b, c);
+    auto event = TPOW(a, b, c);
     uint64_t control = get_ctrl();
     (void)control;
 }

@@ -14,6 +14,7 @@ from ascsim.machine.trace import Kind, Mode, Trace
 from ascsim.machine.words import Pipe, Space
 
 PROGRAM = r"""
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -186,3 +187,20 @@ def test_the_c_librarys_copies_and_fills_are_traced(
     assert "no findings" in report
     assert [(space, mode) for space, mode, *_ in accesses(tmp_path)] == spaces
     assert all(length * count == 4096 for _, _, _, length, count, *_ in accesses(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "memcpy((void*)(local + i), in + i, 64);",
+        "__builtin_memcpy((void*)(local + i), in + i, 64);",
+        "std::copy(in + i, in + i + 16, (float*)(local + i));",
+        "struct Piece { float values[16]; }; *(Piece*)(local + i) = *(Piece*)(in + i);",
+    ],
+)
+def test_copies_are_traced_that_a_compiler_would_rather_do_in_place(tmp_path: Path, copy: str) -> None:
+    report = run(tmp_path, f"for (int i = 0; i < 1024; i += 16) {{ {copy} }} {flag('S', 'MTE3')} {OUT}")
+    assert "no findings" in report
+    assert sorted((space, mode, length * count) for space, mode, _, length, count, *_ in accesses(tmp_path)) == [
+        (Space.GM, Mode.READ, 4096), (Space.UB, Mode.WRITE, 4096),
+    ]  # fmt: skip

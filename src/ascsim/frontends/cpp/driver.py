@@ -94,8 +94,14 @@ _OF_DEVICE = ("-O1", *_LINES, "-fno-strict-aliasing", "-w")
 _OF_GCC_FOR_DEVICE = ("-fno-var-tracking",)
 # The host sees device functions without their bodies.
 _OF_BLANKED_HOST = ("-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-const-variable")
+# The sanitizer sees calls of the C library's copies, but not what g++ puts in the place of one.
+_COPIES = ("memcpy", "memmove", "memset")
 _SCALAR_TRACE = {
-    "gcc": ("-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0"),
+    "gcc": (
+        "-fsanitize=thread",
+        "--param=tsan-instrument-func-entry-exit=0",
+        *(f"-fno-builtin-{name}" for name in _COPIES),
+    ),
     "clang": ("-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
     "zig": ("-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
 }
@@ -700,7 +706,7 @@ class _Build:
         image = self.work / f"{side}.so"
         command = [*self.compiler.command, "-shared", "-Wl,-Bsymbolic", "-Wl,-z,lazy"]
         if self.scalar_trace:  # g++ leaves these calls to the sanitizer's own library
-            command += [f"-Wl,--wrap={name}" for name in ("memcpy", "memmove", "memset")]
+            command += [f"-Wl,--wrap={name}" for name in _COPIES]
         done = self._link_kept(command, objects, _LIBRARIES_OF_DEVICE[self.compiler.kind], image, is_kept=True)
         if done.returncode != 0:
             raise LinkError(f"linking the device code ({side}) failed: {_linker_message(done.stderr)}", done.stderr)

@@ -150,7 +150,7 @@ struct KernelName {
     {
         const char* begin = std::strstr(std::strstr(function, "Kernel)"), "= ") + 2;
         const size_t length = std::strcspn(begin, ";]");
-        std::memcpy(text, begin, length);
+        __builtin_memcpy(text, begin, length);
         text[length] = 0;
     }
     char text[Size];

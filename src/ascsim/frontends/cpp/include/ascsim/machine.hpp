@@ -15,6 +15,7 @@
 #define ASCSIM_INLINE inline __attribute__((always_inline))
 // One form of an instruction. As a template it costs nothing until it is called.
 #define ASCSIM_FORM template <int = 0> ASCSIM_INLINE
+// Copies of the headers' own are __builtin_memcpy: the C library's are the user's, which are traced.
 // A function that works on the trace and the operands. Device code is compiled with -fsanitize=thread, to see the user's
 // scalar accesses; ours are not among them.
 #define ASCSIM_QUIET __attribute__((noinline, no_sanitize("thread")))
@@ -62,7 +63,7 @@ struct Operand : AscsimOperand {
 
 ASCSIM_QUIET inline void set_absent(Operand& operand)
 {
-    std::memset(static_cast<void*>(&operand), 0, sizeof operand);
+    __builtin_memset(static_cast<void*>(&operand), 0, sizeof operand);
 }
 
 ASCSIM_QUIET inline void set_bits(Operand& operand, uint8_t sort, uint8_t dtype, uint8_t space, uint64_t bits)
@@ -163,7 +164,7 @@ ASCSIM_INLINE void append_record(uint8_t* table, uint64_t& count, Word... words)
 {
     static_assert((std::is_same_v<Word, uint64_t> && ...));
     uint8_t* to = table + count * sizeof...(words) * 8;
-    ((std::memcpy(to, &words, 8), to += 8), ...);
+    ((__builtin_memcpy(to, &words, 8), to += 8), ...);
     __atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
 }
 
@@ -278,8 +279,8 @@ ASCSIM_QUIET void remember_row(const Operand* operands)
     using Known = Last<Number, Count>;
     Known::is_known = *ascsim_trace.n_rows == Known::rows_before + 1;  // where it does nothing there is none
     if (Known::is_known) {
-        std::memcpy(static_cast<void*>(Known::operands), operands, sizeof Known::operands);
-        std::memcpy(Known::row, ascsim_trace.rows + Known::rows_before * sizeof Known::row, sizeof Known::row);
+        __builtin_memcpy(static_cast<void*>(Known::operands), operands, sizeof Known::operands);
+        __builtin_memcpy(Known::row, ascsim_trace.rows + Known::rows_before * sizeof Known::row, sizeof Known::row);
     }
 }
 
@@ -418,7 +419,7 @@ struct Arguments {
         if constexpr (Index >= Outs) {
             for (unsigned out = 0; out < Outs; ++out) {
                 if (pointer == pointers[out]) {
-                    pointers[Index] = std::memcpy(copies[Index - Outs].bytes, pointer, sizeof(RegisterCopy));
+                    pointers[Index] = __builtin_memcpy(copies[Index - Outs].bytes, pointer, sizeof(RegisterCopy));
                 }
             }
         }
@@ -436,7 +437,7 @@ struct Arguments {
     template <unsigned Index>
     ASCSIM_INLINE void set(KeptIn word)
     {
-        pointers[Index] = std::memcpy(copies[Index - Outs].bytes, &ascsim_core.kept[word.number], sizeof(uint64_t));
+        pointers[Index] = __builtin_memcpy(copies[Index - Outs].bytes, &ascsim_core.kept[word.number], sizeof(uint64_t));
     }
 };
 
@@ -517,7 +518,7 @@ ASCSIM_INLINE Written written_bytes(const unsigned char* flags, unsigned bytes)
     Written found{};
     for (unsigned word = 0; word < bytes / 8; ++word) {
         uint64_t eight;
-        std::memcpy(&eight, flags + 8 * word, 8);
+        __builtin_memcpy(&eight, flags + 8 * word, 8);
         found.bits[word] = static_cast<unsigned char>(eight * 0x0102040810204080 >> 56);
     }
     for (unsigned i = bytes / 8 * 8; i < bytes; ++i) {
@@ -544,7 +545,7 @@ ASCSIM_INLINE uint32_t append_mask(const unsigned char* bits)
     if (__builtin_expect(count >= ascsim_trace.mask_capacity, 0)) {
         ascsim_trace_grow();
     }
-    std::memcpy(ascsim_trace.masks + count * 32, bits, 32);
+    __builtin_memcpy(ascsim_trace.masks + count * 32, bits, 32);
     return static_cast<uint32_t>(++count);
 }
 
@@ -586,12 +587,12 @@ ASCSIM_QUIET void store_some(uint64_t site, uint64_t offset, const unsigned char
     unsigned i = 0;
     for (; i + 8 <= written.length; i += 8) {
         uint64_t old, eight, flag;
-        std::memcpy(&old, memory + i, 8);
-        std::memcpy(&eight, data + i, 8);
-        std::memcpy(&flag, flags + i, 8);
+        __builtin_memcpy(&old, memory + i, 8);
+        __builtin_memcpy(&eight, data + i, 8);
+        __builtin_memcpy(&flag, flags + i, 8);
         flag *= 0xff;
         old = (old & ~flag) | (eight & flag);
-        std::memcpy(memory + i, &old, 8);
+        __builtin_memcpy(memory + i, &old, 8);
     }
     for (; i < written.length; ++i) {
         if (flags[i]) {
@@ -612,7 +613,7 @@ ASCSIM_QUIET void store(uint64_t site, Address address, Given... given)
         return;
     }
     record_access<Instruction, Where>(site, mode_write, offset, Where::bytes, vector_among(given...));
-    std::memcpy(in_ub(offset), data, Where::bytes);
+    __builtin_memcpy(in_ub(offset), data, Where::bytes);
 }
 
 // An access in parts that lie apart (Parts of isa/definition.py). A `lane` of 0: they lie `stride` apart.
@@ -635,7 +636,7 @@ struct Parts {
             return part * stride * Scale;
         } else {
             std::conditional_t<Lane == 4, uint32_t, uint16_t> lane;
-            std::memcpy(&lane, static_cast<const unsigned char*>(index) + part * Lane, Lane);
+            __builtin_memcpy(&lane, static_cast<const unsigned char*>(index) + part * Lane, Lane);
             return uint64_t{lane} * Scale;
         }
     }
@@ -700,7 +701,7 @@ ASCSIM_QUIET void load_parts(uint64_t site, Places places, Given... given)
     unsigned accesses = append_misaligned<Instruction, Where>(mode_read, address);
     for (const Run* run = runs; run < runs + count; ++run, ++accesses) {
         append_access(mode_read, Where::operand, Part::align, 0, static_cast<int64_t>(run->offset), run->length);
-        std::memcpy(bytes + run->place, in_ub(run->offset), run->length);
+        __builtin_memcpy(bytes + run->place, in_ub(run->offset), run->length);
     }
     append_row(kind::instruction, Instruction::number, static_cast<uint8_t>(accesses), site, Instruction::dtype);
     run_compute<Instruction>(std::make_integer_sequence<unsigned, sizeof...(Given)>(), loaded_from(given, bytes)...);
@@ -768,7 +769,7 @@ ASCSIM_INLINE void fill_block(Unaligned& align, uint64_t at)
     align.low = at / 32 * 32;
     align.high = align.low + 32;
     if (align.high <= ascsim_core.capacity[static_cast<unsigned>(Space::UB)] + ASCSIM_GUARD) {
-        std::memcpy(align.bytes, in_ub(align.low), 32);
+        __builtin_memcpy(align.bytes, in_ub(align.low), 32);
     }
 }
 
@@ -788,8 +789,8 @@ ASCSIM_QUIET void load_stream(uint64_t site, void* value, Unaligned& align, Addr
     const uint64_t at = offset_in_ub<Instruction, SomeBytes<256>>(from), block = at / 32 * 32, head = block + 32 - at;
     const bool is_primed = align.high && align.low == block;
     auto* lanes = static_cast<unsigned char*>(value);
-    std::memcpy(lanes, align.bytes + (at - block), head);
-    std::memcpy(lanes + head, in_ub(block + 32), 256 - head);
+    __builtin_memcpy(lanes, align.bytes + (at - block), head);
+    __builtin_memcpy(lanes + head, in_ub(block + 32), 256 - head);
     append_bytes<Instruction>(mode_read, at, at + 256);
     if (!is_primed) {
         append_state<Instruction>(mode_read, align, at, at);
@@ -806,17 +807,17 @@ ASCSIM_QUIET void store_stream(uint64_t site, Address to, Unaligned& align, cons
     const bool goes_on = align.high > align.low && align.high == at;
     const uint64_t first = goes_on ? align.low : at, rest = first > cut ? first : cut;
     unsigned char joined[256 + 32];
-    std::memcpy(joined, align.bytes + first % 32, at - first);
-    std::memcpy(joined + (at - first), value, bytes);
+    __builtin_memcpy(joined, align.bytes + first % 32, at - first);
+    __builtin_memcpy(joined + (at - first), value, bytes);
     uint8_t accesses = 0;
     if (goes_on) {
         append_state<Instruction>(mode_read, align, first, at), ++accesses;
     }
     if (cut > first) {
-        std::memcpy(in_ub(first), joined, cut - first);
+        __builtin_memcpy(in_ub(first), joined, cut - first);
         append_bytes<Instruction>(mode_write, first, cut), ++accesses;
     }
-    std::memcpy(align.bytes + rest % 32, joined + (rest - first), end - rest);
+    __builtin_memcpy(align.bytes + rest % 32, joined + (rest - first), end - rest);
     align.low = rest;
     align.high = end;
     align.number = align.number ? align.number : next_stream();
@@ -853,7 +854,7 @@ ASCSIM_QUIET void flush_stream(uint64_t site, Address to, const Unaligned& from)
         }
         append_state<Instruction>(mode_read, align, fits ? low : at, at), ++accesses;
         if (high > low) {
-            std::memcpy(in_ub(low), align.bytes + align.low % 32, high - low);
+            __builtin_memcpy(in_ub(low), align.bytes + align.low % 32, high - low);
             append_bytes<Instruction>(mode_write, low, high), ++accesses;
         }
     }
@@ -866,7 +867,7 @@ ASCSIM_QUIET void store_whole(uint64_t site, Address to, const void* value, uint
 {
     bytes = bytes < 256 ? bytes : 256;
     const uint64_t at = offset_in_ub<Instruction, SomeBytes<256>>(to);
-    std::memcpy(in_ub(at), value, bytes);
+    __builtin_memcpy(in_ub(at), value, bytes);
     if (bytes) {
         append_bytes<Instruction>(mode_write, at, at + bytes);
     }
