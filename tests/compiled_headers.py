@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ascsim import profiles
+from ascsim import profiles, scratch
 from ascsim.frontends.cpp import generate
 from ascsim.frontends.cpp.compilers import find_compiler
 from ascsim.isa import REGISTRY
@@ -64,8 +61,7 @@ def compile_errors(directory: Path, text: str, profile: str, *flags: str, side: 
 
 @cache
 def _stub() -> Path:
-    directory = Path(tempfile.mkdtemp(prefix="ascsim-stub-"))
-    atexit.register(shutil.rmtree, directory)
+    directory = scratch.make("stub")
     subprocess.run([*command("cpu"), "-c", str(STUB), "-o", str(directory / "stub.o")], check=True)
     return directory / "stub.o"
 

@@ -1,5 +1,9 @@
 """The record of an instruction: names, defaults, numbers in and out of semantics, register types."""
 
+import contextlib
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -75,3 +79,15 @@ def test_a_type_that_an_instruction_lacks_is_refused_with_those_it_has():
     assert refusal.value.diagnostic.code == "L002"
     assert "bf16" in refusal.value.diagnostic.mend
     assert REGISTRY.find("asc_intlv")[0].bind(T=bf16).types == {"T": bf16}
+
+
+def test_a_refusal_that_is_remembered_holds_nothing_of_the_run():
+    bench = Bench("a5")
+    tile = bench.tile("f32", 1, 32)
+    for _ in range(2):
+        with contextlib.suppress(Refused):
+            bench.issue("tadd", tile, tile, bench.tile("f16", 1, 32))
+    found = weakref.ref(bench)
+    del bench
+    gc.collect()
+    assert found() is None

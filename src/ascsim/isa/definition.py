@@ -240,7 +240,7 @@ class Definition:
         self.is_placed = any(o.lies_in for o in self.operands)
         self._names = [o.name for o in self.inputs]
         self._index = {name: i for i, name in enumerate(self._names)}
-        self._verdicts: dict[tuple, tuple[Finding, ...] | Refused] = {}
+        self._verdicts: dict[tuple, tuple[Finding, ...] | Diagnostic] = {}
 
     def __repr__(self) -> str:
         return f"<{self.level} instruction {self.name}>"
@@ -282,13 +282,13 @@ class Definition:
         if verdict is None:
             try:
                 verdict = tuple(self._judge(profile, args))
-            except Refused as refusal:
-                verdict = refusal
+            except Refused as refusal:  # which itself holds all frames that it came through
+                verdict = refusal.diagnostic
             if len(self._verdicts) >= _REMEMBERED:  # a scalar that is data makes ever new calls
                 self._verdicts.clear()
             self._verdicts[key] = verdict
-        if isinstance(verdict, Refused):
-            raise Refused(verdict.diagnostic)
+        if isinstance(verdict, Diagnostic):
+            raise Refused(verdict)
         return verdict
 
     def _judge(self, profile: Profile, args: Sequence[Any]) -> Iterator[Finding]:

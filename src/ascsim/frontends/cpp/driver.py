@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import ascsim
-from ascsim import profiles
+from ascsim import profiles, scratch
 from ascsim.cache import cache_directory, prune, write_atomically
 from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp.arguments import CommandLine, Source, parse
@@ -327,8 +327,7 @@ class _Build:
 
     def survey(self) -> tuple[Prepared, ...]:
         """Every source after the source pass."""
-        with tempfile.TemporaryDirectory(prefix="ascsim-") as directory:
-            self.work = Path(directory)
+        with scratch.directory("build") as self.work:
             return tuple(self._pass_over(source) for source in self.line.sources)
 
     def run(self, arguments: list[str]) -> BuildResult:
@@ -336,8 +335,7 @@ class _Build:
             return self._pass_through(arguments)
         if not self.line.has_inputs:
             raise UserError("there is nothing to build: name a source (.asc, .cpp, ...) or an object file")
-        with tempfile.TemporaryDirectory(prefix="ascsim-") as directory, self.pool:
-            self.work = Path(directory)
+        with scratch.directory("build") as self.work, self.pool:
             if self.options.compiler is None:  # it is asked for its version while the source pass is at work
                 self.finding = self.pool.submit(find_compiler)
             outputs = self._outputs()

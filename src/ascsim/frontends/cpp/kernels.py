@@ -25,7 +25,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from ascsim import profiles
+from ascsim import profiles, scratch
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Place, Severity, Site, UserError
 from ascsim.frontends import launch
 from ascsim.frontends.cpp import driver, session
@@ -107,8 +107,8 @@ class Library:
 
     def __init__(self, built: Path, sources: Sequence[str | Path], timeout: float | None = None) -> None:
         """``built`` is what ``sources`` were compiled to, with exported kernels. Later changes of it do no harm."""
-        directory = tempfile.mkdtemp(prefix="ascsim-library-")
-        weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
+        directory = scratch.make("library")
+        weakref.finalize(self, scratch.remove, directory)
         self._image = load_image(shutil.copy(built, directory))
         self._files = ", ".join(Path(source).name for source in sources)
         self._timeout = timeout

@@ -9,17 +9,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ascsim import profiles
+from ascsim import profiles, scratch
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Severity, Site
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.library import runtime_library
@@ -103,7 +101,7 @@ class Outcome:
     def close(self) -> None:
         """Remove a temporary trace directory."""
         if self.is_temporary:
-            shutil.rmtree(self.trace_directory, ignore_errors=True)
+            scratch.remove(self.trace_directory)
 
 
 @dataclass(frozen=True)
@@ -226,30 +224,35 @@ def run(
     chip = profile or profiles.load(image.profile or "cpu")
     library = runtime_library()
     is_temporary = trace_directory is None
-    directory = Path(tempfile.mkdtemp(prefix="ascsim-trace-")) if trace_directory is None else trace_directory
-    directory.mkdir(parents=True, exist_ok=True)
-    for left in ("notes.jsonl", FATAL, CALL):
-        (directory / left).unlink(missing_ok=True)
-    if call is not None:
-        call.save(directory)
-    child = child or Child(stdout)
-    late, (jobs, after) = chosen_late(), chosen_jobs()
-    child.start(
-        directory=str(directory), profile=chip.name, library=str(library), program=str(program.absolute()),
-        arguments=list(arguments), keep_results=keep_results, blocks=blocks, fill=chosen(),
-        late=late.name if late is not None else "", jobs=jobs, after=after,
-    )  # fmt: skip
-    timed_out = _wait(child.process, timeout)
-    status = child.process.returncode
-    if call is not None:
-        call.take_results(directory)
-    from ascsim.frontends.cpp import endings
+    directory = scratch.make("trace") if trace_directory is None else trace_directory
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for left in ("notes.jsonl", FATAL, CALL):
+            (directory / left).unlink(missing_ok=True)
+        if call is not None:
+            call.save(directory)
+        child = child or Child(stdout)
+        late, (jobs, after) = chosen_late(), chosen_jobs()
+        child.start(
+            directory=str(directory), profile=chip.name, library=str(library), program=str(program.absolute()),
+            arguments=list(arguments), keep_results=keep_results, blocks=blocks, fill=chosen(),
+            late=late.name if late is not None else "", jobs=jobs, after=after,
+        )  # fmt: skip
+        timed_out = _wait(child.process, timeout)
+        status = child.process.returncode
+        if call is not None:
+            call.take_results(directory)
+        from ascsim.frontends.cpp import endings
 
-    trace = endings.read_trace(directory)
-    error = endings.error_of(program, directory, trace, status, timeout if timed_out else None)
-    return Outcome(
-        status if status >= 0 else None, max(-status, 0), timed_out, directory, trace, error, chip, is_temporary
-    )
+        trace = endings.read_trace(directory)
+        error = endings.error_of(program, directory, trace, status, timeout if timed_out else None)
+        return Outcome(
+            status if status >= 0 else None, max(-status, 0), timed_out, directory, trace, error, chip, is_temporary
+        )
+    except BaseException:
+        if is_temporary:
+            scratch.remove(directory)
+        raise
 
 
 def _wait(process: subprocess.Popen[bytes], timeout: float | None) -> bool:
