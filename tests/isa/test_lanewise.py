@@ -104,7 +104,7 @@ def test_what_reads_what_it_has_written_stays_in_numpy() -> None:
 
 def test_code_is_sought_when_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     done = []
-    code = lanewise.Code(np.add, dtype("f32"), 2)
+    code = lanewise.Code(np.add, dtype("f32"))
     work = lanewise.Work(code, lambda: done.append("numpy"), np.zeros(2, np.int64), [])
     monkeypatch.setattr(lanewise.Code, "seek", lambda self: done.append("sought"))
     work()

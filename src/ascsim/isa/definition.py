@@ -567,10 +567,10 @@ class TileInstruction(Definition):
         sources: list[Lanes | np.ndarray] = list(reads)
         for place in code.numbers:
             sources.insert(place, self.element(call))
-        return code.on(run, writes[0], sources)
+        return code.on(run, writes, sources)
 
     def code(self, call: SimpleNamespace, profile: Profile) -> Code | None:
-        """What the call does to each lane, for machine code; None where it is more than a function of lanes."""
+        """What the call does, for machine code; None where there is none."""
         return None
 
     def element(self, call: SimpleNamespace) -> np.ndarray:

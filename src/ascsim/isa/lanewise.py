@@ -33,22 +33,26 @@ _COLUMNS = 1 << 20
 
 @dataclass(eq=False)
 class Code:
-    """The function of some lanes that gives one lane, of elements of one type, and its machine code once that is worth it.
+    """Work of one sort on elements of one type, and its machine code once that is worth it.
 
-    ``function`` takes lanes as semantics see them (narrow floats widened); ``numbers`` are the inputs that are one number
-    for all lanes. ``as_bits``: it takes unsigned bits.
+    ``function`` takes lanes as semantics see them (narrow floats widened) and gives lanes. ``as_bits``: it takes unsigned
+    bits. ``numbers`` are the inputs that are one number for all lanes.
     """
 
     function: Callable[..., Any]
     kind: DType
-    inputs: int
-    numbers: tuple[int, ...] = ()
     as_bits: bool = False
+    numbers: tuple[int, ...] = ()
     spent: float = 0.0
     entry: Callable[[int], None] | None = None
     address: int = 0
     _is_looked_for: bool = False
     _is_given_up: bool = False
+
+    @property
+    def raw(self) -> np.dtype:
+        """The type of the elements in memory, as machine code has it."""
+        return self.kind.bits_dtype if self.as_bits or self.kind is f16 else self.kind.numpy
 
     def seek(self) -> None:
         """Load the code or make it, if so much time has been spent."""
@@ -58,7 +62,7 @@ class Code:
         from ascsim.isa.loops import NotRecorded
 
         try:
-            text = self.text()
+            text = _HEAD + self.text()
         except (NotRecorded, TypeError):
             self._is_given_up = True
             return
@@ -67,58 +71,69 @@ class Code:
             self.entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address)
 
     def text(self) -> str:
-        """The source of a module with ``entry``, a C function of the address of its cells.
-
-        Cells: rows, columns, and of the result and each input the address and the elements from row to row.
+        """``entry``, a C function of the address of its cells, as source.
 
         Raises:
             NotRecorded: the function cannot be written as loops.
         """
+        raise NotImplementedError
+
+    def on(
+        self, slow: Callable[[], None], outs: Sequence[Lanes], sources: Sequence[Lanes | np.ndarray]
+    ) -> Callable[[], None]:  # fmt: skip
+        """``slow`` or the code, whichever is there: of results and inputs that stay where they are.
+
+        Where code could see what it has just written, it is ``slow``.
+        """
+        raise NotImplementedError
+
+    def _recorded(self, *lanes: Any) -> Any:
+        """The function of raw lanes."""
+        if self.kind is not f16 or self.as_bits:
+            return self.function(*lanes)
+        from ascsim.isa.semantics import convert
+
+        results = self.function(*[convert.f16_bits_to_f32(lane) for lane in lanes])
+        if not isinstance(results, tuple):
+            return convert.narrow_f16(results)
+        return tuple(convert.narrow_f16(result) for result in results)
+
+
+@dataclass(eq=False)
+class LaneByLane(Code):
+    """A function of some lanes that gives one lane: of any number of rows and columns."""
+
+    inputs: int = 1
+
+    def text(self) -> str:
+        """See :class:`Code`.
+
+        Cells: rows, columns, and of the result and each input the address and the bytes from row to row.
+        """
         from ascsim.isa.compile import constant
         from ascsim.isa.loops import NotRecorded, Program
 
-        program = Program()
-        raw = self.kind.bits_dtype if self.as_bits or self.kind is f16 else self.kind.numpy
+        program, raw = Program(), self.raw
         taken = [program.input(f"a{n}", raw, 1 if n in self.numbers else _COLUMNS) for n in range(self.inputs)]
-        (result,) = program.record(self._core, taken)
+        (result,) = program.record(self._recorded, taken)
         program.put([f"out[i] = {program.text(result, raw)}"], _COLUMNS)
         lines = program.lines()
         if program.buffers() or any(value.ndim for value in program.constants.values()):
             raise NotRecorded("the function is none of single lanes")
         names = ["out", *(f"a{n}" for n in range(self.inputs))]
-        body = [
+        arrays = [
             f"{name} = carray(pointer(cells[{2 + 2 * n}] + row * cells[{3 + 2 * n}]), (cells[1],), np.{raw.name})"
             for n, name in enumerate(names)
         ]
-        body += [line.replace(f"range({_COLUMNS})", "range(cells[1])") for line in lines]
-        return "\n".join(
-            [
-                "import numba", "import numpy as np", "from numba import carray, types",
-                "from ascsim.isa import compile as _compile", "from ascsim.machine import native as _native",
-                "bitcast, pointer = _compile.bitcast(), _native.pointer()",
-                *(constant(name, value) for name, value in program.constants.items()),
-                "@numba.cfunc(types.void(types.voidptr), error_model='numpy')",
-                "def entry(address):",
-                f"    cells = carray(address, ({2 + 2 * len(names)},), np.int64)",
-                "    for row in range(cells[0]):",
-                *(f"        {line}" for line in body), "",
-            ]
-        )  # fmt: skip
-
-    def _core(self, *lanes: Any) -> Any:
-        if self.kind is not f16 or self.as_bits:
-            return self.function(*lanes)
-        from ascsim.isa.semantics import convert
-
-        return convert.narrow_f16(self.function(*[convert.f16_bits_to_f32(lane) for lane in lanes]))
+        constants = [constant(name, value) for name, value in program.constants.items()]
+        body = [*arrays, *(line.replace(f"range({_COLUMNS})", "range(cells[1])") for line in lines)]
+        return _entry(constants, 2 + 2 * len(names), ["for row in range(cells[0]):", *(f"    {x}" for x in body)])
 
     def on(
-        self, slow: Callable[[], None], out: Lanes, sources: Sequence[Lanes | np.ndarray]
+        self, slow: Callable[[], None], outs: Sequence[Lanes], sources: Sequence[Lanes | np.ndarray]
     ) -> Callable[[], None]:  # fmt: skip
-        """``slow`` or the code, whichever is there: of a result and inputs that stay where they are.
-
-        Where code that takes lane after lane could see what it has just written, it is ``slow``.
-        """
+        """See :class:`Code`."""
+        (out,) = outs
         views = [out.view, *(s if isinstance(s, np.ndarray) else s.view for s in sources)]
         if out.overlaps or any(not _is_matrix(view) for view in views):
             return slow
@@ -134,6 +149,66 @@ class Code:
         for view, pitch in zip(views, pitches, strict=True):
             cells += [view.ctypes.data, pitch]
         return Work(self, slow, np.array(cells, np.int64), views)
+
+
+@dataclass(eq=False)
+class Whole(Code):
+    """A function of all the lanes of one tile without gaps; each result goes to a place of what is written.
+
+    ``lanes`` is how many there are, ``places`` are (number of what is written, first element, elements from one to the
+    next) for each result.
+    """
+
+    lanes: int = 0
+    places: tuple[tuple[int, int, int], ...] = ()
+
+    def text(self) -> str:
+        """See :class:`Code`. Cells: the addresses of the tile and of all that is written."""
+        from ascsim.isa.compile import constant
+        from ascsim.isa.loops import Program, affine
+
+        program, raw = Program(), self.raw
+        results = program.record(self._recorded, [program.input("a", raw, self.lanes)])
+        sizes: dict[int, int] = {}
+        for result, (number, first, step) in zip(results, self.places, strict=True):
+            sizes[number] = max(sizes.get(number, 0), first + step * result.size)
+            program.put([f"out{number}[{affine(step, first)}] = {program.text(result, raw)}"], result.size)
+        lines = program.lines()
+        arrays = [f"a = carray(pointer(cells[0]), ({self.lanes},), np.{raw.name})"]
+        for number, size in sizes.items():
+            arrays.append(f"out{number} = carray(pointer(cells[{1 + number}]), ({size},), np.{raw.name})")
+        for name, kind, count in program.buffers():
+            arrays.append(f"{name} = carray(stack({count * kind.itemsize}), ({count},), np.{kind.name})")
+        constants = [constant(name, value) for name, value in program.constants.items()]
+        return _entry(constants, 1 + len(sizes), [*arrays, *lines])
+
+    def on(
+        self, slow: Callable[[], None], outs: Sequence[Lanes], sources: Sequence[Lanes | np.ndarray]
+    ) -> Callable[[], None]:  # fmt: skip
+        """See :class:`Code`."""
+        (source,) = (s if isinstance(s, np.ndarray) else s.view for s in sources)
+        views = [source, *(out.view for out in outs)]
+        meet = any(np.may_share_memory(a, b) for n, a in enumerate(views) for b in views[:n])
+        if meet or not source.flags.c_contiguous or source.size != self.lanes or any(out.overlaps for out in outs):
+            return slow
+        return Work(self, slow, np.array([view.ctypes.data for view in views], np.int64), views)
+
+
+_HEAD = """\
+import numba
+import numpy as np
+from numba import carray, types
+from ascsim.isa import compile as _compile
+from ascsim.machine import native as _native
+
+bitcast, stack, pointer = _compile.bitcast(), _compile.stack(), _native.pointer()
+"""
+
+
+def _entry(constants: Sequence[str], cells: int, body: Sequence[str]) -> str:
+    lines = [f"cells = carray(address, ({cells},), np.int64)", *body]
+    head = "@numba.cfunc(types.void(types.voidptr), error_model='numpy')\ndef entry(address):\n"
+    return "".join(f"{line}\n" for line in constants) + head + "".join(f"    {line}\n" for line in lines)
 
 
 def _is_matrix(view: np.ndarray) -> bool:

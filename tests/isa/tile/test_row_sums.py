@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ascsim.isa import lanewise
 from ascsim.machine.dtypes import dtype
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import BLayout
@@ -139,3 +140,38 @@ def test_a_tmp_that_is_too_narrow() -> None:
     narrow = bench.tile("f32", 4, 72, data[:, :72])
     bench.issue("trowsum", dst, narrow, bench.tile("f32", 4, 32))
     assert bench.findings() == ["TROWSUM-1", "TROWSUM-2"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "kind", "shape", "column_major"),
+    [
+        ("a2a3", "f32", (64, 128), True), ("a2a3", "f32", (16, 512), True), ("a2a3", "f32", (8, 64), False),
+        ("a2a3", "f16", (64, 128), True), ("a5", "f16", (8, 256), False), ("a5", "f32", (64, 128), True),
+        ("cpu", "f16", (8, 30), False), ("cpu", "f32", (64, 128), True),
+    ],
+)  # fmt: skip
+def test_machine_code_adds_as_numpy_does(
+    profile: str, kind: str, shape: tuple[int, int], column_major: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanewise, "WORTH_LOADING", 0)
+    monkeypatch.setattr(lanewise, "WORTH_MAKING", 0)
+    bench, random = Bench(profile), np.random.default_rng(4)
+    values = random.standard_normal(shape) * random.choice([1, 100, 3e4 if kind == "f16" else 3e30], shape)
+    values[1, ::5], values[2, 3], values[3, 7] = -0.0, np.inf, np.nan
+    values[-1] = -0.0
+    src = bench.tile(kind, *shape, values)
+    layout: dict[str, Any] = {"blayout": BLayout.COL_MAJOR} if column_major else {}
+    dst = bench.tile(kind, shape[0], 1 if column_major else 16, valid=(shape[0], 1), **layout)
+    args = (dst, src, bench.tile(kind, *shape, values))
+    definition = bench.definition("trowsum", 3)
+    work = definition.prepared(bench.core, args, definition.touches(bench.core, args))
+    assert isinstance(work, lanewise.Work)
+    before = bench.memory().copy()
+    work.slow()
+    by_numpy = bench.memory().copy()
+    bench.memory()[:] = before
+    work.code.seek()
+    assert work.code.entry is not None
+    work.code.entry(work.place)
+    assert not np.array_equal(before, by_numpy)
+    assert np.array_equal(bench.memory(), by_numpy)

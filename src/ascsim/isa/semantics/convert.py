@@ -16,7 +16,7 @@ integer            the low bits of the rounded integer; an infinity    the neare
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -209,6 +209,13 @@ def narrow_f16(x: np.ndarray) -> np.ndarray:
 def narrow_bf16(x: np.ndarray) -> np.ndarray:
     """float32 to bf16 (uint16) as IEEE 754 rounds a result."""
     return f32_to_bf16_bits(x, RINT, False)
+
+
+def through_f16(x: Any) -> Any:
+    """float32 rounded to f16, as float32. Of an array NumPy's own conversion, which is faster, does it."""
+    if isinstance(x, np.ndarray):
+        return x.astype(np.float16).astype(np.float32)
+    return f16_bits_to_f32(narrow_f16(x))
 
 
 def round_to_integer(x: np.ndarray, mode: int) -> np.ndarray:

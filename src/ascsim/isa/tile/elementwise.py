@@ -31,7 +31,7 @@ from ascsim.isa.definition import (
     TileInstruction,
     tile_instruction,
 )
-from ascsim.isa.lanewise import Code
+from ascsim.isa.lanewise import Code, LaneByLane
 from ascsim.isa.rules import (
     Rule,
     dtype,
@@ -331,7 +331,9 @@ def define(row: Lanes) -> TileInstruction:
         key = kind, flushes(row.flushed, call, profile)
         if key not in codes:
             numbers = tuple(place for place, name in enumerate(inputs) if name == "scalar")
-            codes[key] = Code(of_lanes(call, profile), kind, len(inputs), numbers, row.values == "bits")
+            codes[key] = LaneByLane(
+                of_lanes(call, profile), kind, row.values == "bits", numbers, inputs=len(inputs)
+            )  # fmt: skip
         return codes[key]
 
     def expand(self: Any, call: SimpleNamespace, profile: Profile) -> Iterator[Group] | None:

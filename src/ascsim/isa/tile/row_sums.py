@@ -13,18 +13,22 @@ from typing import Any
 import numpy as np
 
 from ascsim.isa.definition import tile_instruction
-from ascsim.isa.semantics import arithmetic
+from ascsim.isa.lanewise import Code, Whole
+from ascsim.isa.semantics import arithmetic, convert
 from ascsim.isa.tile.columns import Step, stepwise
 from ascsim.isa.tile.elementwise import FOUR
 from ascsim.isa.tile.reduce import RowFold, row_of_tmp, rules, takes_short_way
 from ascsim.isa.tile.reduce import scratch as scratch_of_extremes
-from ascsim.machine.dtypes import DType, bf16, i64, u64
+from ascsim.machine.dtypes import DType, bf16, f16, f32, i64, u64
 from ascsim.machine.operands import REGISTER_BYTES, Region
 from ascsim.machine.words import Pipe
 from ascsim.profiles import Profile
 
 _BLOCK_BYTES = 32
 _HALF_LIMIT = np.float32(65504)
+_MOST_IN_CODE = 1 << 14
+"""Elements of a tile whose sums machine code works out: it has a loop for each step, over all of them."""
+_codes: dict[tuple, Whole] = {}
 _SHORT_PROGRAMS = {128: "gb", 256: "gbb", 512: "gg", 1024: "ggb"}
 """What the short ways do before the last sums of blocks, by columns: sums of blocks (g), blocks added in pairs (b)."""
 
@@ -50,18 +54,30 @@ def _one_after_another(parts: np.ndarray, step: Step) -> np.ndarray:
 # Sums
 
 
-def _neighbours(values: np.ndarray, rounded: Rows) -> np.ndarray:
-    """Neighbours of the last axis added, then neighbouring sums, until one is left (vcadd, vcgadd)."""
-    while values.shape[-1] > 1:
-        values = rounded(values[..., 0::2] + values[..., 1::2])
-    return values[..., 0]
+def _neighbours(values: np.ndarray, count: int, rounded: Rows) -> np.ndarray:
+    """The sums of so many (a power of two) elements one behind the other: neighbours, then neighbouring sums, and so on
+    (vcadd, vcgadd)."""
+    while count > 1:
+        values, count = rounded(values[0::2] + values[1::2]), count // 2
+    return values
+
+
+def _exact(sums: np.ndarray) -> np.ndarray:
+    return sums
 
 
 def stopping(kind: DType) -> Rows:
     """Rounding of the A2/A3's sums of repeats and blocks: half stops at 65504."""
     if kind.size == 4:
-        return lambda sums: sums
-    return lambda sums: np.clip(sums, -_HALF_LIMIT, _HALF_LIMIT).astype(np.float16).astype(np.float32)
+        return _exact
+    return lambda sums: convert.through_f16(np.minimum(np.maximum(sums, -_HALF_LIMIT), _HALF_LIMIT))
+
+
+def _rounding(kind: DType) -> Rows:
+    """Rounding of a sum to the type of the elements."""
+    if kind is f16:
+        return convert.through_f16
+    return _exact if kind.size == 4 else lambda sums: sums.astype(kind.numpy).astype(np.float32)
 
 
 def _halved(rows: np.ndarray, lanes: int, step: Step) -> np.ndarray:
@@ -88,36 +104,79 @@ def _halved(rows: np.ndarray, lanes: int, step: Step) -> np.ndarray:
     return tmp
 
 
-def _short_way(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(the sums, what tmp holds) of the shapes that the A2/A3 fold whole."""
-    held, front = np.zeros(0, np.float32), rows.reshape(-1)
-    for how in _SHORT_PROGRAMS[rows.shape[1]]:
-        blocks = front.reshape(-1, 8)
-        front = _neighbours(blocks, lambda sums: sums) if how == "g" else (blocks[0::2] + blocks[1::2]).reshape(-1)
-        held = front.copy() if not held.size else np.concatenate([front, held[front.size :]])
-    return _neighbours(front.reshape(-1, 8), lambda sums: sums), held
+Flat = Callable[[np.ndarray], tuple[np.ndarray, ...]]
+"""Of all elements of a tile without gaps, row after row: the sums, and the parts of what tmp holds then."""
 
 
-def _sum_on_a2a3(rows: np.ndarray, call: SimpleNamespace, kind: DType) -> tuple[np.ndarray, np.ndarray | None]:
-    if takes_short_way(call):
-        return _short_way(rows)
+def _short_way(columns: int) -> Flat:
+    """The shapes that the A2/A3 fold whole."""
+
+    def fold(flat: np.ndarray) -> tuple[np.ndarray, ...]:
+        fronts, front = [], flat
+        for how in _SHORT_PROGRAMS[columns]:
+            if how == "g":
+                front = _neighbours(front, 8, _exact)
+            else:
+                numbers = np.arange(front.size // 2)
+                first = numbers // 8 * 16 + numbers % 8
+                front = front[first] + front[first + 8]
+            fronts.append(front)
+        left = [held[written.size :] for held, written in zip(fronts[-2::-1], fronts[:0:-1], strict=True)]
+        return _neighbours(front, 8, _exact), front, *left
+
+    return fold
+
+
+def _sum_on_a2a3(rows: np.ndarray, kind: DType) -> tuple[np.ndarray, np.ndarray | None]:
+    """Rows that are no whole register, or more than one."""
     lanes, step = REGISTER_BYTES // kind.size, stepwise(arithmetic.add, arithmetic.add, kind)
     if rows.shape[1] <= lanes:
-        return _neighbours(_parts(rows, lanes, 0)[:, 0], stopping(kind)), None
+        return _neighbours(_parts(rows, lanes, 0).reshape(-1), lanes, stopping(kind)), None
     tmp = _halved(rows, lanes, step)
-    return _neighbours(tmp[:, 0], stopping(kind)), tmp.reshape(len(rows), -1)
+    return _neighbours(tmp[:, 0].reshape(-1), lanes, stopping(kind)), tmp.reshape(len(rows), -1)
 
 
-def _sum_on_a5(rows: np.ndarray, kind: DType) -> np.ndarray:
-    """The sum of each register, rounded, added to those before; the first to 0."""
-    lanes, step = REGISTER_BYTES // kind.size, stepwise(arithmetic.add, arithmetic.add, kind)
-    sums = _neighbours(_parts(rows, lanes, 0), lambda sums: sums)
-    total = np.zeros_like(sums[:, 0])
-    for number in range(sums.shape[1]):
-        with np.errstate(over="ignore"):
-            one = sums[:, number].astype(kind.numpy).astype(sums.dtype)
-        total = step(total, one)
-    return total
+def _registers_in_turn(parts: int, kind: DType) -> Flat:
+    """The sum of each register, rounded, added to those before; the first to 0: the A5, rows of so many registers."""
+    rounded = _rounding(kind)
+
+    def fold(flat: np.ndarray) -> tuple[np.ndarray]:
+        sums = rounded(_neighbours(flat, REGISTER_BYTES // kind.size, _exact))
+        total = sums[0::parts] + np.float32(0)
+        for number in range(1, parts):
+            total = rounded(total + sums[number::parts])
+        return (total,)
+
+    return fold
+
+
+def _columns_in_turn(columns: int) -> Flat:
+    """Column after column: cpu."""
+
+    def fold(flat: np.ndarray) -> tuple[np.ndarray]:
+        if isinstance(flat, np.ndarray):  # one call instead of one for each column
+            return (np.add.accumulate(flat.reshape(-1, columns), axis=1)[:, -1],)
+        total = flat[0::columns]
+        for number in range(1, columns):
+            total = total + flat[number::columns]
+        return (total,)
+
+    return fold
+
+
+def _flat_sum(call: SimpleNamespace, profile: Profile) -> Flat | None:
+    """How a call folds floats, where rows are whole registers or the profile has none."""
+    kind, columns = call.src.dtype, call.src.valid_cols
+    lanes = REGISTER_BYTES // kind.size
+    if kind.kind != "f":
+        return None
+    if not profile.is_chip:
+        return _columns_in_turn(columns)
+    if profile.name == "a5":
+        return None if columns % lanes else _registers_in_turn(columns // lanes, kind)
+    if takes_short_way(call):
+        return _short_way(columns)
+    return (lambda flat: (_neighbours(flat, lanes, stopping(kind)),)) if columns == lanes else None
 
 
 def _scratch_of_sum(call: SimpleNamespace, profile: Profile) -> Region | None:
@@ -136,15 +195,32 @@ class _Sum(RowFold):
         self: Any, call: SimpleNamespace, rows: np.ndarray, profile: Profile
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """See :class:`RowFold`."""
-        kind = call.src.dtype
+        kind, fold = call.src.dtype, _flat_sum(call, profile)
+        if fold is not None:
+            sums, *held = fold(rows.reshape(-1))
+            return sums, np.concatenate(held) if held else None
         if kind.kind != "f":
             lanes = _parts(rows, _BLOCK_BYTES // kind.size, 0).sum(axis=1, dtype=kind.numpy)
             return lanes.sum(axis=1, dtype=kind.numpy), lanes[-1]
         if profile.name == "a2a3":
-            return _sum_on_a2a3(rows, call, kind)
-        if profile.name == "a5":
-            return _sum_on_a5(rows, kind), None
-        return np.add.accumulate(rows, axis=1)[:, -1], None
+            return _sum_on_a2a3(rows, kind)
+        padded = _parts(rows, REGISTER_BYTES // kind.size, 0)
+        return _registers_in_turn(padded.shape[1], kind)(padded.reshape(-1))[0], None
+
+    def code(self: Any, call: SimpleNamespace, profile: Profile) -> Code | None:
+        """See :class:`~ascsim.isa.definition.TileInstruction`."""
+        kind, rows, columns = call.src.dtype, call.src.valid_rows, call.src.valid_cols
+        fold = _flat_sum(call, profile)
+        if fold is None or kind not in (f16, f32) or not 2 <= rows <= _MOST_IN_CODE // columns or columns < 2:
+            return None
+        step = call.dst.row_bytes // kind.size
+        key = profile.name, kind, rows, columns, step, takes_short_way(call)
+        if key not in _codes:
+            _, *held = (part.size for part in fold(np.zeros(rows * columns, np.float32)))
+            begins = np.cumsum([0, *held]).tolist()
+            places = ((0, 0, step), *((1, begin, 1) for begin in begins[:-1]))
+            _codes[key] = Whole(fold, kind, lanes=rows * columns, places=places)
+        return _codes[key]
 
 
 # Products
