@@ -158,18 +158,23 @@ def test_a_process_that_dies_is_replaced_by_the_launch_itself(taken: list[bool])
 
 
 def test_what_blocks_print_comes_once_and_in_block_order(capfd: pytest.CaptureFixture[str]) -> None:
+    own = os.getpid()
+
     def talking(x: Any) -> None:
         block = ascsim.get_block_idx()
         copied(x, x, block, block)
         ctypes.CDLL(None).printf(b"block %d\n", block)  # in the buffer of the C library
         os.write(2, f"error {block}\n".encode())
+        if os.getpid() != own:
+            print(f"told by Python {block}")
 
     for processors in (1, 3):
         ctypes.CDLL(None).printf(b"before ")
         run(talking, 5, processors, x=rows(5))
         ctypes.CDLL(None).fflush(None)
         told = capfd.readouterr()
-        assert told.out == "before " + "".join(f"block {n}\n" for n in range(5))
+        python = [f"told by Python {n}\n" if n and processors > 1 else "" for n in range(5)]
+        assert told.out == "before " + "".join(f"block {n}\n{python[n]}" for n in range(5))
         assert told.err == "".join(f"error {n}\n" for n in range(5))
 
 

@@ -444,6 +444,8 @@ def _divert_output(directory: Path) -> None:
         file = os.open(directory / name, ways, 0o600)
         os.dup2(file, stream)
         os.close(file)
+    # What stands in Python for them may belong to a thread (of a progress bar) that is not in this process.
+    sys.stdout, sys.stderr = (open(stream, "w", closefd=False) for stream in (1, 2))  # noqa: SIM115 - for good
 
 
 def _replay(path: Path, stream: int) -> None:

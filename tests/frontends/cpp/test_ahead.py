@@ -13,8 +13,9 @@ from ascsim import checks
 from ascsim.diagnostics import UserError
 from ascsim.frontends.cpp import driver, session
 from ascsim.frontends.cpp.compilers import find_compiler
-from ascsim.machine import jobs
+from ascsim.machine import fill, jobs, late
 from ascsim.machine.trace import FOLDED, Kind
+from ascsim.machine.words import Pipe
 
 BLOCKS = 6
 MAIN = r"""
@@ -95,6 +96,14 @@ __global__ __vector__ void Long(__gm__ float* out)
         flags(PIPE_V, PIPE_S);
     }
     for (int i = 0; i < kRow; ++i) out[block * kRow + i] = at[i];
+}
+
+// Leaves what fresh memory holds, because nothing waits for the load where it is held back.
+__global__ __vector__ void Fresh(__gm__ float* out, __gm__ float* x)
+{
+    __ubuf__ float row[2 * kRow];
+    asc_copy_gm2ub_align(row + kRow, x, kRow * 4);
+    asc_copy_ub2gm_align(out + asc_get_block_idx() * kRow, row, kRow * 4);
 }
 
 __global__ __vector__ void Same(__gm__ float* out, __gm__ float* x) { Move(out, x, asc_get_block_idx(), 0); }
@@ -227,6 +236,7 @@ int main(int argc, char** argv)
     std::printf("begin ");
     if (what == "own") { Own<<<blocks>>>(y, x); Own<<<blocks>>>(y, x); }
     if (what == "long") Long<<<blocks>>>(y);
+    if (what == "fresh") Fresh<<<blocks>>>(y, x);
     if (what == "same") Same<<<blocks>>>(y, x);
     if (what == "chain") Chain<<<blocks>>>(y, x);
     if (what == "sum") Sum<<<blocks>>>((int*)y);
@@ -393,6 +403,23 @@ def test_what_blocks_leave_outside_the_chip_is_seen_by_others(run: Runs, what: s
     assert numbers(found, np.int32)[0, :BLOCKS].tolist() == ([1, 2, 3, 4, 5, 6] if what == "counted" else [7] * 6)
 
 
+@pytest.mark.parametrize("what", ["random fill", "late order"])
+def test_what_a_run_chooses_holds_in_every_process(run: Runs, what: str) -> None:
+    if what == "random fill":
+        fill.choose("random")
+    else:
+        late.choose(Pipe.MTE2)
+    try:
+        found = same(run, "fresh")
+    finally:
+        fill.choose("poison")
+        late.choose(None)
+    late_rows = [data for kind, data in found["notes"] if kind == "held"]
+    assert len(late_rows) == (0 if what == "random fill" else BLOCKS)
+    assert len({row.tobytes() for row in numbers(found)[:BLOCKS]}) == 1
+    assert numbers(found)[0].any()
+
+
 @pytest.mark.parametrize("what", ["polls", "looks", "meet"])
 def test_blocks_that_wait_for_others(run: Runs, what: str) -> None:
     same(run, what)
@@ -435,3 +462,64 @@ def test_a_block_that_never_ends_is_named(run: Runs) -> None:
 
 def line(number: int) -> str:
     return MAIN.splitlines()[number - 1]
+
+
+PORTABLE = r"""
+#include <cstdio>
+#include "acl/acl.h"
+#include "pto/pto-inst.hpp"
+using namespace pto;
+using Line = Tile<TileType::Vec, float, 1, 64>;
+using Row = GlobalTensor<float, Shape<1, 1, 1, 1, 64>, Stride<1, 1, 1, 64, 1>>;
+template <typename T> using Loaded = Event<Op::TLOAD, Op::TADDS>;
+
+__global__ AICORE void AddOne(__gm__ float* x)
+{
+    Line line;
+    TASSIGN(line, 0x0);
+    Row row(x + get_block_idx() * 64);
+    Event<Op::TLOAD, Op::TADDS> loaded;
+    Event<Op::TADDS, Op::TSTORE_VEC> added;
+    loaded = TLOAD(line, row);
+    added = TADDS(line, line, 1.0f, loaded);
+    TSTORE(row, line, added);
+}
+
+int main()
+{
+    float host[6 * 64] = {}, *x;
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    aclrtMalloc((void**)&x, sizeof host, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemcpy(x, sizeof host, host, sizeof host, ACL_MEMCPY_HOST_TO_DEVICE);
+    for (int launch = 0; launch < 3; ++launch) AddOne<<<6, nullptr, nullptr>>>(x);
+    aclrtSynchronizeDevice();
+    aclrtMemcpy(host, sizeof host, x, sizeof host, ACL_MEMCPY_DEVICE_TO_HOST);
+#ifdef ON_HOST
+    Line line;
+    TASSIGN(line, 0x0);
+    std::printf("left %g, ", line.data()[1]);  // what the last block left there
+#endif
+    std::printf("%g %g\n", host[0], host[5 * 64 + 63]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("arch", "flags", "said"), [("a2a3", (), "3 3\n"), ("cpu", ("-DON_HOST",), "left 3, 3 3\n")])
+def test_launches_go_on_where_the_last_one_ended(tmp_path: Path, arch: str, flags: tuple[str, ...], said: str) -> None:
+    try:
+        find_compiler()
+    except UserError:
+        pytest.skip("needs a C++ compiler")
+    (tmp_path / "main.cpp").write_text(PORTABLE)
+    program = driver.compile_program([tmp_path / "main.cpp"], arch, output=tmp_path / "program", flags=flags)
+    runs = []
+    for processors in (1, 3):
+        jobs.choose(processors, after=0)
+        with (tmp_path / "output").open("wb") as file:
+            outcome = session.run(program, trace_directory=tmp_path / f"trace{processors}", stdout=file, timeout=60)
+        assert (tmp_path / "output").read_text() == said
+        rows = placed(outcome.trace.rows, bases(outcome.trace.notes))
+        runs.append((rows.tobytes(), outcome.trace.accesses.tobytes()))
+    assert runs[0] == runs[1]

@@ -1,6 +1,7 @@
 """Kernels of .pto files, launched: arguments, structures, placement, instructions, blocks."""
 
 import importlib.util
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from ascsim.frontends.launch import Run
 from ascsim.frontends.ptoas.execution import Placement, tile_of
 from ascsim.frontends.ptoas.kernel import Kernel, loads
 from ascsim.frontends.ptoas.types import Tile as TileSpec
+from ascsim.machine import jobs
+from ascsim.machine.ahead import Ahead
 from ascsim.machine.dtypes import f16, f32, i64, u8, u32
 from ascsim.machine.operands import NO_ADDRESS
 from ascsim.machine.words import BLayout, Space
@@ -131,6 +134,25 @@ func.func @rows(%x: !pto.ptr<f32>, %out: !pto.ptr<f32>, %k: f32, %n: index) {
   return
 }
 """  # noqa: E501
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="blocks run ahead on Linux")
+def test_blocks_that_run_ahead_leave_the_trace_of_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    spans = []
+    take = Ahead._take
+    monkeypatch.setattr(Ahead, "_take", lambda self, span: spans.append(span) or take(self, span))
+    runs = []
+    for processors in (1, 2, 3, 7):
+        jobs.choose(processors, after=0)
+        x, out = numbers(9, 8), np.zeros((9, 8), np.float32)
+        runs.append((run(BLOCKS, blocks=9, sync="auto", x=x, out=out, k=2.0, n=9).trace, out))
+        assert (out == 2 * x).all()
+    jobs.choose(None)
+    assert len(spans) == 3 * 8
+    for trace, _ in runs[1:]:
+        assert trace.notes == runs[0][0].notes
+        for table in ("rows", "accesses", "masks", "shapes"):
+            assert np.array_equal(getattr(trace, table), getattr(runs[0][0], table))
 
 
 def test_each_block_takes_its_part() -> None:
