@@ -489,6 +489,12 @@ def _own_hash(bound: d.BoundRegisterInstruction) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
 
 
+def prepare() -> None:
+    """Import Numba, which takes long, where nothing was ever compiled: so it is likely to be needed."""
+    if not any(generation("semantics", tools_hash()).iterdir()):
+        import numba  # noqa: F401
+
+
 _loaded: dict[tuple[int, int], int] = {}
 
 

@@ -150,3 +150,14 @@ def test_kernels_in_a_shared_library(tmp_path: Path, capfd):
     assert (outcome.status, outcome.error) == (0, None)
     assert capfd.readouterr().out == "40 41 7\n"
     assert {note["side"] for note in outcome.trace.noted("module")} == {"runtime", "host", "library", "aiv"}
+
+
+def test_a_child_is_told_what_to_expect_or_nothing(program: Path, tmp_path: Path) -> None:
+    with session.Child() as told:
+        told.expect({"asc_intlv", "TADD", "nothing_of_that_name"})
+        assert session.run(program, ["quick"], trace_directory=tmp_path / "a", child=told).status == 4
+    with session.Child() as untold:
+        assert session.run(program, ["quick"], trace_directory=tmp_path / "b", child=untold).status == 4
+    with session.Child() as unused:
+        unused.expect(())
+    assert unused.process.returncode is not None

@@ -20,7 +20,6 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 gc.disable()
 
 import ctypes
-import importlib
 import json
 import os
 import sys
@@ -67,7 +66,9 @@ def expect(names: Iterable[str]) -> None:
     """Import the definitions of these instructions, and what carries out those of registers."""
     levels = {definition.level for name in names for definition in REGISTRY.find(name)}
     if "register" in levels:
-        importlib.import_module("ascsim.isa.compile")
+        from ascsim.isa import compile
+
+        compile.prepare()
 
 
 def run(

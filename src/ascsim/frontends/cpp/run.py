@@ -16,6 +16,7 @@ from ascsim.diagnostics import UserError, fold_equal
 from ascsim.frontends.cpp import driver, session
 from ascsim.frontends.cpp.arguments import LANGUAGES
 from ascsim.frontends.cpp.image import load_image
+from ascsim.frontends.cpp.library import build_ahead
 from ascsim.progress import stage
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def run_file(
         UserError: the file is neither a source nor a program of ``ascsim c++``, or does not compile.
     """
     started = time.perf_counter()
+    build_ahead()
     importing = threading.Thread(target=_import_what_follows)
     with session.Child(output) as child:
 
