@@ -116,6 +116,13 @@ def test_raw_files_go_in_and_out(here, value):
     assert "golden out: all 256 elements agree (bit for bit)" in again.stdout
 
 
+def test_how_many_processors(here):
+    one, three = (ascsim("run", "auto.pto", "--blocks", "3", "--jobs", n, cwd=here) for n in (1, 3))
+    assert one.returncode == three.returncode and one.stdout == three.stdout
+    none = ascsim("run", "auto.pto", "--jobs", "0", cwd=here)
+    assert none.returncode == 2 and "--jobs" in none.stderr
+
+
 def test_what_fills_an_array(here):
     def result(fill):
         done = ascsim("run", "auto.pto", *fill, "--out", "out=out.npy", cwd=here)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import ascsim
 from ascsim import Pipe, profiles
-from ascsim.frontends.launch import Run, launch
+from ascsim.frontends.launch import Run, current_launch, launch
 from ascsim.machine import ahead, jobs
 from ascsim.machine.ahead import Ahead, meet, merged
 from ascsim.machine.late import choose as choose_late
@@ -144,6 +144,18 @@ def test_blocks_that_signal_each_other_are_not_apart(taken: list[bool]) -> None:
     assert taken == []
 
 
+def test_writes_that_are_in_no_trace_are_not_lost(taken: list[bool]) -> None:
+    def untold(x: Any, out: Any) -> None:
+        block = ascsim.get_block_idx()
+        copied(x, out, block, block)
+        memory = current_launch().machine.gm.data
+        if block >= 2:
+            memory[x.address + block] = 77
+
+    assert_same(untold, 5, x=rows(5), out=np.zeros((5, COLUMNS), np.float32))
+    assert taken == [True, False] * 3
+
+
 def test_a_process_that_dies_is_replaced_by_the_launch_itself(taken: list[bool]) -> None:
     own = os.getpid()
 
@@ -258,6 +270,14 @@ def test_intervals_are_the_bytes_they_stand_for(some: list[tuple[int, int]], oth
     assert as_bytes(a.tolist()) == as_bytes(some)
     assert (a[1:, 0] > a[:-1, 1]).all()
     assert meet(a, b) == bool(as_bytes(some) & as_bytes(others))
+
+
+@given(INTERVALS, INTERVALS)
+def test_ranges_that_lie_in_intervals(some: list[tuple[int, int]], others: list[tuple[int, int]]) -> None:
+    intervals = merged(np.array(others, np.int64).reshape(-1, 2))
+    ranges = np.array([pair for pair in some if pair[0] < pair[1]], np.int64).reshape(-1, 2)
+    found = ahead._are_within(ranges[:, 0], ranges[:, 1], intervals)
+    assert found.tolist() == [as_bytes([pair]) <= as_bytes(others) for pair in ranges.tolist()]
 
 
 @given(INTERVALS)

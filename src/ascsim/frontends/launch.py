@@ -18,6 +18,7 @@ from ascsim import profiles
 from ascsim.diagnostics import Diagnostic, Fault, Refused, Severity, Site, UserError
 from ascsim.frontends.placement import Placement
 from ascsim.frontends.values import global_array
+from ascsim.machine.ahead import flush
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.core import Core, Machine, Memory
 from ascsim.machine.dtypes import dtype
@@ -223,6 +224,9 @@ class _Front:
 
     def shared(self) -> None:
         return None
+
+    def flush(self) -> None:
+        flush()
 
     def begin(self) -> None: ...
 

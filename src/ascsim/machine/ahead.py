@@ -22,6 +22,7 @@ import contextlib
 import ctypes
 import gc
 import json
+import mmap
 import os
 import pickle
 import select
@@ -101,6 +102,9 @@ class Front(Protocol):
     def shared(self) -> Any:
         """What cores share beside memories and the trace. A span is thrown away if that changed since it began."""
 
+    def flush(self) -> None:
+        """Write out what is printed and still held (:func:`flush` at least)."""
+
     def begin(self) -> None:
         """In the process that runs ahead, before its first core."""
 
@@ -129,6 +133,9 @@ class _Told:
     signals: Kept
     reads: np.ndarray
     writes: np.ndarray
+    pages: np.ndarray
+    """Where pages of global memory begin of which more or less may be other than before, int64; their contents are in a
+    file."""
     front: Any
 
 
@@ -241,7 +248,7 @@ class Ahead:
         shared, before = pickle.dumps(self._front.shared()), self._machine.sink.counts
         try:
             directory.mkdir()
-            flush()
+            self._front.flush()
             reading, writing = os.pipe2(os.O_CLOEXEC)
             parent = os.getpid()
             with warnings.catch_warnings():
@@ -287,20 +294,25 @@ class Ahead:
         if not machine.run_span(self._cores[first:end], self._run):
             unfit()
         front = self._front.end(self._cores[first:end], end == len(self._cores))
-        flush()
+        self._front.flush()
         sink.settle()
         reads, writes = _global_bytes(directory, partial(sink.shapes_of, directory=directory, before=base.shapes))
         if len(writes) and writes[-1, 1] > machine.gm.data.size:
             unfit()
+        pages = _changed_pages(machine.gm.data)
+        pages = pages[~_are_within(pages, np.minimum(pages + _PAGE, machine.gm.data.size), writes)]
         with (directory / "memory").open("wb") as file:
             for _, content in _pieces(machine.gm.data, writes):
                 file.write(content.tobytes())
+        with (directory / "pages").open("wb") as file:
+            for start in pages.tolist():
+                file.write(machine.gm.data[max(start, 0) : start + _PAGE].tobytes())
         masks, shapes = (
             {packed: number for packed, number in known.items() if number > before}
             for known, before in zip(sink.known, (base.masks, base.shapes), strict=True)
         )
         noted, signals = machine.objects_from(objects), machine.signals.kept()
-        return _Told(base, objects, noted, masks, shapes, signals, reads, writes, front)
+        return _Told(base, objects, noted, masks, shapes, signals, reads, writes, pages, front)
 
     def _wait(self) -> bool:
         """Wait until some span has ended; returns whether the first of them may still be right."""
@@ -350,6 +362,10 @@ class Ahead:
         if is_stale or any(meet(told.reads, written) for written in span.foreign):
             self._count_conflict()
             return False
+        if self._has_untold_writes(span, told):
+            self._is_over = True
+            self._machine.unfit.add(self._front.name)
+            return False
         self._join(span.directory, told)
         with (span.directory / "memory").open("rb") as file:
             _write(self._machine.gm.data, told.writes, file.read)
@@ -357,7 +373,7 @@ class Ahead:
             if other is not span:
                 other.foreign.append(told.writes)
         self._front.take(told.front)
-        flush()
+        self._front.flush()
         for name, stream in (("output", 1), ("errors", 2)):
             _replay(span.directory / name, stream)
         return True
@@ -392,6 +408,18 @@ class Ahead:
                 continue
             sink.note(kind, moved_note(kind, data, base.rows, by))
 
+    def _has_untold_writes(self, span: _Span, told: _Told) -> bool:
+        """Whether a span changed bytes of global memory without a word in its trace."""
+        memory = self._machine.gm.data
+        known = merged(np.concatenate((told.writes, *span.foreign)))
+        with (span.directory / "pages").open("rb") as file:
+            for start in told.pages.tolist():
+                here = memory[max(start, 0) : start + _PAGE]
+                changed = np.flatnonzero(here != np.frombuffer(file.read(len(here)), np.uint8)) + max(start, 0)
+                if not _are_within(changed, changed + 1, known).all():
+                    return True
+        return False
+
     def _reads_too_early(self, span: _Span) -> bool:
         """Whether a span that still runs has read what came too late, as far as its files tell."""
         path = span.directory / "accesses.bin"
@@ -422,12 +450,14 @@ _error_stream = 2
 
 
 def flush() -> None:
-    """Write out what standard streams still hold, of Python and of C."""
+    """Write out what Python and the C library still hold of standard output and error."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             with contextlib.suppress(ValueError, OSError):
                 stream.flush()
-    ctypes.CDLL(None).fflush(None)
+    library = ctypes.CDLL(None)
+    for name in ("stdout", "stderr"):  # not all files: a thread may be in the middle of reading one
+        library.fflush(ctypes.c_void_p.in_dll(library, name))
 
 
 def _divert_output(directory: Path) -> None:
@@ -533,6 +563,38 @@ def meet(some: np.ndarray, others: np.ndarray) -> bool:
     after = np.searchsorted(others[:, 1], some[:, 0], side="right")  # the first that ends behind where one begins
     inside = after < len(others)
     return bool((others[after[inside], 0] < some[inside, 1]).any())
+
+
+def _are_within(low: np.ndarray, high: np.ndarray, intervals: np.ndarray) -> np.ndarray:
+    """Which of some ranges lie in one interval each."""
+    if not len(intervals):
+        return np.zeros(len(low), bool)
+    place = np.maximum(np.searchsorted(intervals[:, 0], low, side="right") - 1, 0)
+    return (intervals[place, 0] <= low) & (high <= intervals[place, 1])
+
+
+_PAGE = mmap.PAGESIZE
+_PRESENT, _SWAPPED, _EXCLUSIVE = 1 << 63, 1 << 62, 1 << 56  # of an entry of /proc/self/pagemap
+
+
+def _changed_pages(memory: np.ndarray) -> np.ndarray:
+    """Where the pages begin (in a memory, in which the first may begin below 0) that this process alone has, int64.
+
+    In a copy of a process those are the ones that it wrote to, and those that the other did. Empty where the system does
+    not tell.
+    """
+    address = memory.ctypes.data
+    first = address // _PAGE
+    count = (address + memory.size + _PAGE - 1) // _PAGE - first
+    try:
+        with open("/proc/self/pagemap", "rb", buffering=0) as file:
+            file.seek(8 * first)
+            entries = np.frombuffer(file.read(8 * count), np.uint64)
+    except OSError:
+        return np.zeros(0, np.int64)
+    alone = (entries & np.uint64(_PRESENT) != 0) & (entries & np.uint64(_EXCLUSIVE) != 0)
+    alone |= entries & np.uint64(_SWAPPED) != 0
+    return np.flatnonzero(alone) * _PAGE + (first * _PAGE - address)
 
 
 _PIECE = 1 << 22

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 AFTER = 0.1
 """Seconds that a launch takes, and has before it, before its blocks run ahead: a copy of the process costs a tenth of it."""
@@ -27,4 +28,15 @@ def choose(jobs: int | None, after: float = AFTER) -> None:
 def chosen() -> tuple[int, float]:
     """How many processors are used, and from how many seconds on."""
     jobs, after = _chosen
-    return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1), after
+    return jobs or _usable(), after
+
+
+def _usable(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """The processors that this process may use: those that it is bound to, and of these as many as its container's share
+    of time comes to."""
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    try:
+        quota, period = limit.read_text(encoding="ascii").split()
+        return max(min(bound, int(quota) // int(period)), 1)
+    except (OSError, ValueError):  # no container, or one without a limit ("max")
+        return bound

@@ -23,6 +23,7 @@ MAIN = r"""
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -68,6 +69,12 @@ __global__ __vector__ void Own(__gm__ float* out, __gm__ float* x)
     if (block % 2) AscendC::printf("odd\n");
 }
 
+__global__ __vector__ void Streams(__gm__ float* out)
+{
+    out[asc_get_block_idx()] = 1;
+    std::cout << "block " << asc_get_block_idx() << " ";
+}
+
 // Loops whose rows grow and turns that are folded, more of both than a window of the trace holds.
 __simd_vf__ inline void Turns(__ubuf__ float* at, int turns)
 {
@@ -104,6 +111,19 @@ __global__ __vector__ void Fresh(__gm__ float* out, __gm__ float* x)
     __ubuf__ float row[2 * kRow];
     asc_copy_gm2ub_align(row + kRow, x, kRow * 4);
     asc_copy_ub2gm_align(out + asc_get_block_idx() * kRow, row, kRow * 4);
+}
+
+// A store that leaves no trace.
+__global__ __vector__ void Untold(__gm__ int* out)
+{
+    __gm__ int* mine = out + asc_get_block_idx();
+    int value = 7 + asc_get_block_idx();
+#if defined(__x86_64__)
+    asm volatile("movl %1, (%0)" : : "r"(mine), "r"(value) : "memory");
+#else
+    asm volatile("str %w1, [%0]" : : "r"(mine), "r"(value) : "memory");
+#endif
+    out[64 + asc_get_block_idx()] = value;
 }
 
 __global__ __vector__ void Same(__gm__ float* out, __gm__ float* x) { Move(out, x, asc_get_block_idx(), 0); }
@@ -235,8 +255,14 @@ int main(int argc, char** argv)
     static int host[16];
     std::printf("begin ");
     if (what == "own") { Own<<<blocks>>>(y, x); Own<<<blocks>>>(y, x); }
+    if (what == "streams") {
+        std::ios::sync_with_stdio(false);
+        std::cout << "and ";
+        Streams<<<blocks>>>(y);
+    }
     if (what == "long") Long<<<blocks>>>(y);
     if (what == "fresh") Fresh<<<blocks>>>(y, x);
+    if (what == "untold") Untold<<<blocks>>>((int*)y);
     if (what == "same") Same<<<blocks>>>(y, x);
     if (what == "chain") Chain<<<blocks>>>(y, x);
     if (what == "sum") Sum<<<blocks>>>((int*)y);
@@ -375,6 +401,17 @@ def test_clean_blocks_and_what_they_print(run: Runs) -> None:
     assert found["output"].decode().startswith(f"begin {blocks}{blocks}code 0")
     assert numbers(found)[1, :5].tolist() == pytest.approx([64 * 2 / 3, 65 / 3, 66 / 3, 67 / 3, 68 * 2 / 3])
     assert len(found["masks"]) and found["findings"] == []
+
+
+def test_bytes_that_change_without_a_word_in_the_trace(run: Runs) -> None:
+    found = same(run, "untold")
+    assert numbers(found, np.int32)[:2, :BLOCKS].tolist() == [list(range(7, 7 + BLOCKS))] * 2
+
+
+def test_what_a_stream_of_its_own_holds_is_printed_once(run: Runs) -> None:
+    said = "begin and " + "".join(f"block {n} " for n in range(BLOCKS))
+    for processors in (2, 7):
+        assert run(processors, "streams")["output"].decode().startswith(said + "code 0")
 
 
 def test_long_loops(run: Runs) -> None:

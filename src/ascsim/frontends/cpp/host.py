@@ -34,7 +34,7 @@ from ascsim.frontends.cpp.symbols import SymbolTable
 from ascsim.isa import REGISTRY
 from ascsim.isa.definition import Definition, Operand, RegisterInstruction
 from ascsim.isa.steps import SCALAR_ACCESS
-from ascsim.machine.ahead import unfit
+from ascsim.machine.ahead import flush, unfit
 from ascsim.machine.autosync import AutoSync
 from ascsim.machine.baton import Halted
 from ascsim.machine.core import GUARD, Core, Machine, Memory, Plan
@@ -286,6 +286,10 @@ class _Front:
     def shared(self) -> Any:
         return self.host.declared
 
+    def flush(self) -> None:
+        self.host.library.ascsim_flush()
+        flush()
+
     def begin(self) -> None:
         self.host.run_ahead()
 
@@ -355,7 +359,7 @@ class Host:
         library.ascsim_map_memories.restype = _TEXT
         library.ascsim_trace_grow.restype = None
         library.ascsim_load.restype = None
-        for name in ("run_ahead", "trace_settle", "trace_begin"):
+        for name in ("run_ahead", "trace_settle", "trace_begin", "flush"):
             getattr(library, f"ascsim_{name}").restype = None
         self._callbacks = NativeHost(*[
             kind(_guarded(getattr(self, f"_{name}"), self, _FAILURES.get(kind._restype_)))

@@ -74,6 +74,8 @@ void ascsim_trace_begin(void);
 int32_t ascsim_trace_divert(const char* directory, uint64_t rows, uint64_t masks, uint64_t shapes);
 // What the blocks may not do ends the process from now on.
 void ascsim_run_ahead(void);
+// Write out what C++ streams still hold of standard output and error.
+void ascsim_flush(void);
 // The copy of the process that this one waits for; 0: none.
 extern int32_t ascsim_awaited;
 // Write the windows to the tables' files.

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <iostream>
 #include <ctime>
 #include <mutex>
 #include <string>
@@ -487,6 +488,12 @@ void ascsim_trace_begin(void)
     ascsim_trace_settle();
     ascsim::begin_scalar();
     ascsim::begin_turns();
+}
+
+void ascsim_flush(void)
+{
+    std::cout.flush();
+    std::clog.flush();
 }
 
 void ascsim_run_ahead(void)
