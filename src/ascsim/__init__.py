@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ROOMS = ("checks", "cli", "diagnostics", "frontends", "isa", "machine", "profiles", "report", "timing")
+_ROOMS = ("checks", "cli", "diagnostics", "frontends", "isa", "machine", "profiles", "report", "scratch", "timing")
 _PYTHON = ("Kernel", "KernelError", "Run", "kernel", "local", "tassign", "tile")
 _WORDS = ("BLayout", "MaskPattern", "PadValue", "Pipe", "RoundMode", "SLayout", "Space")
 

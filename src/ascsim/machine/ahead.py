@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
+from ascsim import scratch
 from ascsim.machine.jobs import chosen
 from ascsim.machine.signals import CoreId, Kept, SignalMode, Signals
 from ascsim.machine.trace import ACCESS, MASK, ROW, SHAPE, Counts, Kind, Mode, Table, moved_note, read_notes
@@ -191,14 +192,20 @@ class Ahead:
             return 0
         long = min(max(round(SPANS_AFTER * self._after / each), 1), -(-left // self._jobs))
         began = time.perf_counter()
-        with tempfile.TemporaryDirectory(prefix="ahead-", dir=self._front.directory) as scratch:
+        with self._place() as place:
             try:
-                taken = self._run_spans(first, self._bounds(first, long), Path(scratch))
+                taken = self._run_spans(first, self._bounds(first, long), Path(place))
             finally:
                 self._front.await_process(0)
                 self._abandon()
         self._started += time.perf_counter() - began
         return taken
+
+    def _place(self) -> contextlib.AbstractContextManager[str | Path]:
+        """A directory for the files of spans."""
+        if self._front.directory is None:
+            return scratch.directory("ahead")
+        return tempfile.TemporaryDirectory(prefix="ahead-", dir=self._front.directory)
 
     def _bounds(self, first: int, blocks: int) -> deque[tuple[int, int]]:
         """The spans from a core on, so many blocks each: (first, one past the last)."""
@@ -212,13 +219,13 @@ class Ahead:
             first = end
         return bounds
 
-    def _run_spans(self, first: int, bounds: deque[tuple[int, int]], scratch: Path) -> int:
+    def _run_spans(self, first: int, bounds: deque[tuple[int, int]], place: Path) -> int:
         """Run spans until all are taken or one is thrown away; returns how many cores have been run."""
         taken = first
         while bounds or self._spans:
             running = sum(not span.has_ended for span in self._spans)
             if bounds and running < self._jobs and len(self._spans) < MOST_WAITING * self._jobs:
-                if not self._fork(*bounds.popleft(), scratch):
+                if not self._fork(*bounds.popleft(), place):
                     self._is_over = True
                     break
                 continue
@@ -242,9 +249,9 @@ class Ahead:
 
     # Processes
 
-    def _fork(self, first: int, end: int, scratch: Path) -> bool:
+    def _fork(self, first: int, end: int, place: Path) -> bool:
         """Let a span begin; False where the system does not let it."""
-        directory = scratch / f"{first:06}"
+        directory = place / f"{first:06}"
         shared, before = pickle.dumps(self._front.shared()), self._machine.sink.counts
         try:
             directory.mkdir()
