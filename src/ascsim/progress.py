@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
+
+Detail = Callable[[], str]
+"""A few words on how far some work is, to be asked for again and again, from any thread."""
 
 
 class Watcher(Protocol):
     """One who is told."""
 
-    def begin(self, text: str, total: int | None) -> None:
-        """Work of so many parts begins; None: nobody knows how many."""
+    def begin(self, text: str, total: int | None, detail: Detail | None) -> None:
+        """Work of so many parts begins; None: nobody knows how many. ``detail`` says, whenever it is asked, how far it is."""
 
     def advance(self) -> None:
         """A part is done."""
@@ -39,10 +42,10 @@ def silence() -> None:
 
 
 @contextlib.contextmanager
-def stage(text: str, total: int | None = None) -> Iterator[None]:
-    """A piece of work, in words (``compiling x.cpp``), of so many parts."""
+def stage(text: str, total: int | None = None, detail: Detail | None = None) -> Iterator[None]:
+    """A piece of work, in words (``compiling x.cpp``), of so many parts; ``detail`` says how far it is."""
     for watcher in _watchers:
-        watcher.begin(text, total)
+        watcher.begin(text, total, detail)
     try:
         yield
     finally:

@@ -67,6 +67,7 @@ def test_a_bar_counts_the_blocks(tmp_path: Path) -> None:
     script.write_text(SLOW)
     text = on_a_terminal(str(script))
     assert "running slow" in text
+    assert "rows of trace" in text
     assert text.count("block\r\n") == 3
     assert "no findings" in text
     plain = subprocess.run(
@@ -84,6 +85,7 @@ def test_a_programs_lines_stay_whole(tmp_path: Path) -> None:
     source.write_text(PROGRAM)
     text = on_a_terminal(str(source))
     assert "running slow" in text
+    assert "0 rows of trace" in text
     assert "one line\r\n" in text
     assert "two parts\r\n" in text
 
@@ -97,8 +99,8 @@ def test_stages_are_told_in_turn() -> None:
     told: list[object] = []
 
     class Watcher:
-        def begin(self, text: str, total: int | None) -> None:
-            told.append((text, total))
+        def begin(self, text: str, total: int | None, detail: progress.Detail | None) -> None:
+            told.append((text, total, detail and detail()))
 
         def advance(self) -> None:
             told.append("part")
@@ -106,11 +108,11 @@ def test_stages_are_told_in_turn() -> None:
         def end(self) -> None:
             told.append("end")
 
-    with progress.watched(Watcher()), pytest.raises(ValueError), progress.stage("work", 2):
+    with progress.watched(Watcher()), pytest.raises(ValueError), progress.stage("work", 2, lambda: "far"):
         progress.advance()
         with progress.stage("inside"):
             pass
         raise ValueError
     with progress.stage("nobody looks"):
         progress.advance()
-    assert told == [("work", 2), "part", ("inside", None), "end", "end"]
+    assert told == [("work", 2, "far"), "part", ("inside", None, None), "end", "end"]

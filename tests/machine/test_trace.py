@@ -168,7 +168,7 @@ def test_a_long_pass_is_told_in_parts_of_all_rows(small_windows):
     told = []
 
     class Watcher:
-        def begin(self, text, total):
+        def begin(self, text, total, detail):
             told.append((text, total))
 
         def advance(self):

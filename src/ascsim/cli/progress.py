@@ -10,10 +10,10 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ascsim.progress import watched
+from ascsim.progress import Detail, watched
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress, Task, TaskID
 
 PATIENCE = 1.0
 """Seconds of work before there is a bar."""
@@ -24,7 +24,7 @@ class Bar:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._stages: list[tuple[str, int | None, int]] = []
+        self._stages: list[tuple[str, int | None, int, Detail | None]] = []
         self._timer = threading.Timer(PATIENCE, self._appear)
         self._timer.daemon = True
         self._progress: Progress | None = None
@@ -32,18 +32,18 @@ class Bar:
         self._is_hidden = False
         self._timer.start()
 
-    def begin(self, text: str, total: int | None) -> None:
+    def begin(self, text: str, total: int | None, detail: Detail | None) -> None:
         """See :class:`ascsim.progress.Watcher`."""
         with self._lock:
-            self._stages.append((text, total, 0))
+            self._stages.append((text, total, 0, detail))
             self._update()
 
     def advance(self) -> None:
         """See :class:`ascsim.progress.Watcher`."""
         with self._lock:
             if self._stages:
-                text, total, done = self._stages[-1]
-                self._stages[-1] = text, total, done + 1
+                text, total, done, detail = self._stages[-1]
+                self._stages[-1] = text, total, done + 1, detail
                 self._update()
 
     def end(self) -> None:
@@ -62,9 +62,18 @@ class Bar:
 
     def _appear(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.text import Text
 
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+        class Far(ProgressColumn):
+            """How far the work is: in its own words, else by parts."""
+
+            def render(column, task: Task) -> Text:
+                return Text(self._far(), style="dim")
+
+        columns = (
+            SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), Far(), TimeElapsedColumn(),
+        )  # fmt: skip
         with self._lock:
             if self._timer.finished.is_set():  # closed meanwhile
                 return
@@ -76,8 +85,16 @@ class Bar:
 
     def _update(self) -> None:
         if self._progress is not None and self._task is not None and self._stages:
-            text, total, done = self._stages[-1]
+            text, total, done, _ = self._stages[-1]
             self._progress.update(self._task, description=text, total=total, completed=done)
+
+    def _far(self) -> str:
+        """How far the work is, in words."""
+        with self._lock:
+            _, total, done, detail = self._stages[-1] if self._stages else ("", None, 0, None)
+        if detail is not None:
+            return detail()
+        return f"{done / total:.0%}" if total else ""
 
     # The program's own output
 

@@ -281,7 +281,7 @@ def launch(
             advance()
         return True
 
-    with stage(f"running {name}", blocks):
+    with stage(f"running {name}", blocks, lambda: f"{sink.n_rows:,} rows of trace"):
         machine.run_cores(Cores(blocks, [(side, 0)]), run, front=_Front(name) if is_closed else None)
     results: dict[str, np.ndarray] = {}
     for array_name, array in arrays.items():

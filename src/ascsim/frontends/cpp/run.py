@@ -70,11 +70,10 @@ def run_file(
             if arch and profiles.find(arch).name != load_image(program).profile:
                 raise UserError(f"{file} was compiled for {load_image(program).profile}; build it again for {arch}")
             importing.start()
-        with stage(f"running {program.name}"):
-            outcome = session.run(
-                program, arguments, timeout=timeout, trace_directory=trace_directory, child=child,
-                keep_results=keep_results, blocks=blocks,
-            )  # fmt: skip
+        outcome = session.run(
+            program, arguments, timeout=timeout, trace_directory=trace_directory, child=child,
+            keep_results=keep_results, blocks=blocks,
+        )  # fmt: skip
     try:
         if keep_sites:
             outcome.sites(0, 0)  # looked up while the modules are there

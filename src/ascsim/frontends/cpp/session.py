@@ -19,12 +19,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ascsim import profiles, scratch
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Severity, Site
+from ascsim.frontends.cpp import sink
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.library import runtime_library
 from ascsim.machine.fill import chosen
 from ascsim.machine.jobs import chosen as chosen_jobs
 from ascsim.machine.late import chosen as chosen_late
 from ascsim.profiles import Profile
+from ascsim.progress import stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -238,7 +240,8 @@ def run(
             arguments=list(arguments), keep_results=keep_results, blocks=blocks, fill=chosen(),
             late=late.name if late is not None else "", jobs=jobs, after=after,
         )  # fmt: skip
-        timed_out = _wait(child.process, timeout)
+        with stage(f"running {program.name}", detail=lambda: f"{sink.recorded(directory):,} rows of trace"):
+            timed_out = _wait(child.process, timeout)
         status = child.process.returncode
         if call is not None:
             call.take_results(directory)

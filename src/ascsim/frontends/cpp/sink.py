@@ -59,6 +59,15 @@ def view_of(address: int, size: int) -> memoryview:
     return memoryview((ctypes.c_ubyte * size).from_address(address)).cast("B")
 
 
+def recorded(directory: Path) -> int:
+    """How many rows a run that goes on has recorded so far; of blocks that run ahead, those that were taken."""
+    try:
+        with (directory / TAIL).open("rb") as tail:
+            return int(struct.unpack("<Q", tail.read(8))[0])
+    except (OSError, struct.error):  # it has not begun, or is over
+        return 0
+
+
 def complete(directory: Path) -> None:
     """Put what a run left in the tail behind its tables. To be called when the process has ended, however it did.
 
