@@ -215,12 +215,35 @@ PUBLIC_SIMULATOR = {
 default build and one with -march=native, measured on another machine, with 2 cores and AVX2."""
 
 
+def make_machine_code() -> None:
+    """Leave on disk what a process makes that spends a second in such calls."""
+    import ascsim
+    from ascsim.isa import lanewise
+    from ascsim.machine.words import BLayout
+
+    lanewise.WORTH_LOADING = lanewise.WORTH_MAKING = 0
+
+    @ascsim.kernel
+    def call(x, kind):
+        src, tmp, out = (ascsim.tile(kind, 64, 128) for _ in range(3))
+        ascsim.tload(src, x)
+        dst = ascsim.tile(kind, 64, 1, blayout=BLayout.COL_MAJOR)
+        for _ in range(2):
+            ascsim.tadd(out, src, src)
+            ascsim.trowsum(dst, src, tmp)
+
+    for profile in ("a2a3", "cpu"):
+        for kind, dtype in (("f32", np.float32), ("f16", np.float16)):
+            call.on(profile).options(raise_on_error=False)(np.zeros((64, 128), dtype), kind)
+
+
 def tiles_from_cpp(results: Results) -> None:
     """Tile instructions of a C++ kernel, a barrier after each, with checks, beside the public simulator."""
     from ascsim import checks
     from ascsim.frontends.cpp import session
 
-    calls = 2000
+    calls = 10_000
+    make_machine_code()
     with tempfile.TemporaryDirectory() as scratch:
         program, printed = Path(scratch) / "loop", Path(scratch) / "printed"
         for arch, profile in (("dav-2201", "a2a3"), ("cpu", "cpu")):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -60,6 +61,13 @@ def _processor() -> str:
     import llvmlite.binding as llvm
 
     return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+
+
+@cache
+def converts_halves() -> bool:
+    """Whether the processor itself widens half and rounds to it; without that compiled code would call functions that are
+    not there."""
+    return platform.machine().lower() in ("aarch64", "arm64") or "f16c" in _processor().split()
 
 
 def find(place: Path) -> int | None:

@@ -441,6 +441,33 @@ def bitcast() -> Any:
 
 
 @cache
+def halves() -> tuple[Any, Any]:
+    """``widen(bits)`` and ``narrow(number)`` for compiled code: half as float32, and float32 rounded to the nearest half.
+
+    A NaN becomes quiet, both ways. Only where :func:`~ascsim.compiled.converts_halves`.
+    """
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def widen(typingctx: Any, bits: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
+
+        return types.float32(types.uint16), codegen
+
+    @intrinsic
+    def narrow(typingctx: Any, number: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(builder.fptrunc(arguments[0], ir.HalfType()), ir.IntType(16))
+
+        return types.uint16(types.float32), codegen
+
+    return widen, narrow
+
+
+@cache
 def stack() -> Any:
     """``stack(nbytes)`` for compiled code: the address of so many bytes that are there until the function returns."""
     from llvmlite import ir

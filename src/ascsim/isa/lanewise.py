@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ascsim.cache import generation
-from ascsim.compiled import find, make
+from ascsim.compiled import converts_halves, find, make
 from ascsim.machine.dtypes import DType, f16
 from ascsim.machine.native import Native
 
@@ -59,6 +59,9 @@ class Code:
         if self._is_given_up or (self._is_looked_for and self.spent < WORTH_MAKING):
             return
         self._is_looked_for = True
+        if self.kind is f16 and not converts_halves():
+            self._is_given_up = True
+            return
         from ascsim.isa.loops import NotRecorded
 
         try:
@@ -91,12 +94,8 @@ class Code:
         """The function of raw lanes."""
         if self.kind is not f16 or self.as_bits:
             return self.function(*lanes)
-        from ascsim.isa.semantics import convert
-
-        results = self.function(*[convert.f16_bits_to_f32(lane) for lane in lanes])
-        if not isinstance(results, tuple):
-            return convert.narrow_f16(results)
-        return tuple(convert.narrow_f16(result) for result in results)
+        results = self.function(*[lane.from_half() for lane in lanes])
+        return tuple(r.to_half() for r in results) if isinstance(results, tuple) else results.to_half()
 
 
 @dataclass(eq=False)
@@ -202,6 +201,7 @@ from ascsim.isa import compile as _compile
 from ascsim.machine import native as _native
 
 bitcast, stack, pointer = _compile.bitcast(), _compile.stack(), _native.pointer()
+widen, narrow = _compile.halves()
 """
 
 

@@ -337,6 +337,16 @@ class Lanes(np.lib.mixins.NDArrayOperatorsMixin):
             raise NotRecorded("the function views lanes as lanes of another size")
         return self.program._add(f"bitcast(<{self.made.name}>, {_named(wanted)}(0))", wanted, self.size)
 
+    def from_half(self) -> Lanes:
+        """Bits of half as float32, by the processor; see :func:`.compile.halves`."""
+        return self.program._add(f"widen(<{self.made.name}>)", np.dtype(np.float32), self.size)
+
+    def to_half(self) -> Lanes:
+        """float32 as bits of half, by the processor; see :func:`.compile.halves`."""
+        bits = self.program._add(f"narrow(<{self.made.name}>)", np.dtype(np.uint16), self.size)
+        # LLVM leaves out both conversions of a half that becomes one again, and with them what makes a NaN quiet.
+        return self.program.where((bits & np.uint16(0x7FFF)) > np.uint16(0x7C00), bits | np.uint16(0x0200), bits)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Lanes:
         if method != "__call__" or keywords:
             raise NotRecorded(f"np.{ufunc.__name__}.{method} is not done lane by lane")
