@@ -177,6 +177,7 @@ def test_a_changed_semantics_has_another_hash(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_importing_instructions_loads_no_numba(tmp_path: Path) -> None:
-    program = "import ascsim.isa, sys; ascsim.isa.REGISTRY.definitions; print('numba' in sys.modules, 'llvmlite' in sys.modules)"
+    loaded = "'numba' in sys.modules, 'llvmlite' in sys.modules"
+    program = f"import ascsim.isa, sys; ascsim.isa.REGISTRY.definitions; print({loaded})"
     done = python(program, tmp_path)
     assert done.stdout == "False False\n", done.stderr

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import ascsim
 from ascsim import Pipe, profiles
 from ascsim.frontends.launch import Run, current_launch, launch
+from ascsim.isa.tile.table import Coalesce, ScatterAtomicOp
 from ascsim.machine import ahead, jobs
 from ascsim.machine.ahead import Ahead, meet, merged
 from ascsim.machine.late import choose as choose_late
@@ -119,6 +120,25 @@ def test_sums_over_blocks_are_added_in_block_order(taken: list[bool]) -> None:
 
     assert_same(add, 6, x=rows(6) * np.float32(1e7 / 3), out=np.ones((1, COLUMNS), np.float32))
     assert False in taken
+
+
+@pytest.mark.parametrize("mode", list(Coalesce))
+def test_what_is_scattered_and_added_to_a_table_is_read_first(taken: list[bool], mode: Coalesce) -> None:
+    def scattered(x: Any, idx: Any, out: Any) -> None:
+        block = ascsim.get_block_idx()
+        tile, numbers = ascsim.tile("f32", 1, COLUMNS, at=0), ascsim.tile("i32", 1, COLUMNS, at=256)
+        if mode == Coalesce.Row:
+            numbers = ascsim.tile("i32", 1, 8, at=256, valid=(1, 1))
+        ascsim.tload(tile, x[block : block + 1])
+        ascsim.tload(numbers, idx[block : block + 1, : numbers.valid_cols])
+        wait(Pipe.MTE2, Pipe.V)
+        ascsim.mscatter(out, tile, numbers, mode, ScatterAtomicOp.Add)
+
+    numbers = np.zeros((6, COLUMNS), np.int32)
+    numbers[:] = np.arange(COLUMNS) * 2 if mode == Coalesce.Elem else 1
+    out = np.ones((4, COLUMNS), np.float32)
+    assert_same(scattered, 6, x=rows(6) * np.float32(1e7 / 3), idx=numbers, out=out)
+    assert (False in taken) == (mode == Coalesce.Row)  # single elements are not worked out
 
 
 def test_a_block_that_is_refused_ends_the_launch_where_it_would(taken: list[bool]) -> None:

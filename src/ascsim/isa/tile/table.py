@@ -357,6 +357,13 @@ def _beyond(self: Any, core: Core, args: Sequence[Any], touches: list[Touch]) ->
     ]
 
 
+def _combining(call: SimpleNamespace, touches: list[Touch]) -> list[Touch]:
+    """Accesses, and before them reads of what an atomic operation adds to or compares with: what is written."""
+    if not int(getattr(call, "atomic", 0)):
+        return touches
+    return [*(touch._replace(mode=Mode.READ) for touch in touches if touch.mode == Mode.WRITE), *touches]
+
+
 class _Table:
     """What both share."""
 
@@ -381,7 +388,7 @@ class _Table:
         return [
             indices,
             *touches_of(1, Mode.READ, space_of(call.src), places.source, size),
-            *touches_of(0, Mode.WRITE, space_of(call.dst), places.to, size),
+            *_combining(call, touches_of(0, Mode.WRITE, space_of(call.dst), places.to, size)),
         ]
 
     def perform(self: Any, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
@@ -544,7 +551,7 @@ class _Stored(IndexedMove):
 
     def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
         """See :class:`IndexedMove`."""
-        return super().touches(core, args)[0 if self.reads_indices else 1 :]
+        return _combining(args[4].call, super().touches(core, args)[0 if self.reads_indices else 1 :])
 
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         """Write, or add."""
