@@ -18,9 +18,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
+
+from ascsim.blas import import_numpy
+
+import_numpy()  # with one thread, as in the processes that run programs
+
+import numpy as np  # noqa: E402
 
 if TYPE_CHECKING:
     from ascsim.machine.trace import Trace
@@ -270,6 +275,38 @@ def tiles_from_cpp(results: Results) -> None:
                 results.add(what, ran + checked / (2 * calls), "public simulator", public * 1e-6, microseconds)
 
 
+def products(results: Results) -> None:
+    """TMATMUL of 128 by 128 by 128, with checks, beside the public simulator's best figure."""
+    import ascsim
+    from ascsim import BLayout, Pipe, SLayout, Space
+
+    calls, side = 100, 128
+    nz = {"blayout": BLayout.COL_MAJOR, "slayout": SLayout.ROW_MAJOR}
+    zn = {"blayout": BLayout.ROW_MAJOR, "slayout": SLayout.COL_MAJOR}
+
+    @ascsim.kernel(arch="a5", core="aic")
+    def multiply(x, sums, multiplications):
+        mat = ascsim.tile(x.dtype, side, side, space=Space.L1, **nz)
+        left = ascsim.tile(x.dtype, side, side, space=Space.L0A, **nz)
+        right = ascsim.tile(x.dtype, side, side, space=Space.L0B, **zn)
+        acc = ascsim.tile(sums, side, side, space=Space.L0C, fractal=1024, **nz)
+        ascsim.tload(mat, x)
+        ascsim.set_flag(Pipe.MTE2, Pipe.MTE1, 0)
+        ascsim.wait_flag(Pipe.MTE2, Pipe.MTE1, 0)
+        ascsim.tmov(left, mat)
+        ascsim.tmov(right, mat)
+        ascsim.set_flag(Pipe.MTE1, Pipe.M, 0)
+        ascsim.wait_flag(Pipe.MTE1, Pipe.M, 0)
+        for _ in range(multiplications):
+            ascsim.tmatmul(acc, left, right)
+
+    for kind, sums in (("float16", "f32"), ("float32", "f32"), ("int8", "i32")):
+        x = np.random.default_rng(0).integers(-9, 10, (side, side)).astype(kind)
+        few, many = (median_own_seconds(lambda x=x, s=sums, n=n: multiply[1](x, s, n), 5) for n in (calls, 2 * calls))
+        what = f"TMATMUL {kind} 128x128x128, Python, with checks"
+        results.add(what, (many - few) / calls, "public simulator", 1900e-6, microseconds)
+
+
 LOOPS = {"load, load, interleave, store, store": 5, "load, load, add, store": 4, "load, load, compare, select, store": 5,
          "load, reduce, store": 3}  # fmt: skip
 """The bodies of ``register_loop.asc`` in its order, and how many instructions each has."""
@@ -461,6 +498,7 @@ def report_page(results: Results) -> None:
 
 GROUPS = {
     "start": start_up, "edit": edit_to_verdict, "sort": sorting, "tile": tile_overhead, "tiles": tiles_from_cpp,
+    "cube": products,
     "register": register_loop, "blocks": blocks_ahead,
     "checks": cost_of_checks,
     "time": timing, "page": report_page,

@@ -30,7 +30,7 @@ def test_entries_cost_something_and_count_known_units(chip: str) -> None:
         assert entry.guessed <= {"fixed", "each"}
         assert entry.cycles(work=1, repeats=1, bytes=32, results=1) > 0, entry
         assert entry.pipe in ("", *(pipe.name for pipe in Pipe)) and entry.lane in ("", *LANES)
-        memories = {space.name for space in Space}
+        memories = {"", *(space.name for space in Space)}
         assert not entry.route or set(entry.route.split(">")) <= memories
 
 

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from ascsim import profiles, timing
 from ascsim.machine.trace import Kind, Trace
-from ascsim.machine.words import Pipe
+from ascsim.machine.words import Pipe, Space
 from ascsim.profiles import costs
+from ascsim.timing.summary import summarize
 from checks.builder import ALL, MTE2, MTE3, Builder, S, V, gm
+from cube import tile
 from harness import Bench
 
 PLAIN = costs.read("""
@@ -286,6 +288,24 @@ def test_tsort32_of_the_910b3(blocks: int) -> None:
     src, idx = bench.tile("f32", 1, cols, np.zeros((1, cols))), bench.tile("u32", 1, cols, np.arange(cols))
     bench.issue("tsort32", bench.tile("f32", 1, 2 * cols), src, idx)
     assert span_of(bench, "TSORT32") == 16 * blocks + 21
+
+
+@pytest.mark.parametrize(
+    ("profile", "kind", "side", "cycles"),
+    [
+        ("a2a3", "f16", 128, 518), ("a2a3", "f16", 16, 7), ("a2a3", "f32", 128, 2054), ("a2a3", "i8", 128, 262),
+        ("a5", "f16", 128, 518), ("a5", "f32", 128, 8198),
+    ],
+)  # fmt: skip
+def test_products(profile: str, kind: str, side: int, cycles: int) -> None:
+    """The element type that counts is that of lhs. The 950 multiplies floats 16 by 16 by 1 a cycle."""
+    bench = Bench(profile)
+    places, kinds = (Space.L0C, Space.L0A, Space.L0B), ("i32" if kind == "i8" else "f32", kind, kind)
+    bench.issue("tmatmul", *(tile(bench, s, k, side, side) for s, k in zip(places, kinds, strict=True)))
+    assert span_of(bench, "TMATMUL") == cycles
+    roof = summarize(timing.schedule(bench.trace(), bench.profile), lambda *_: None).roofline
+    assert roof.operations == side**3
+    assert roof.peak == side**3 / (cycles - 6)
 
 
 def test_tadd_of_the_950_by_its_formula() -> None:

@@ -346,6 +346,10 @@ class Definition:
         """(pipe, kind, pipe2, arg, work) of the trace row."""
         return self.pipe, Kind.INSTRUCTION, 0, 0, 1
 
+    def element_type(self, args: Sequence[Any]) -> DType | None:
+        """The element type by which its work is counted and costs: that of its first operand that has one."""
+        return first_type(args)
+
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Any:
         """Carry it out."""
         raise NotImplementedError
@@ -365,6 +369,12 @@ class Definition:
     def observer(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Callable[[], Sequence[Finding]] | None:
         """:meth:`observe` for the same call any number of times; None where there is nothing to observe."""
         return None if type(self).observe is Definition.observe else partial(self.observe, core, args, touches)
+
+
+def first_type(args: Sequence[Any]) -> DType | None:
+    """The element type of the first operand that has one."""
+    kinds = (getattr(value, "dtype", None) for value in args)
+    return next((kind for kind in kinds if isinstance(kind, DType)), None)
 
 
 # Numbers in and out of semantics (docs/design.md, section 4)
@@ -1038,6 +1048,10 @@ class BoundRegisterInstruction:
         """What is to be told of every use: the definition's ``warns``. Register instructions watch no data."""
         told = self.definition.told
         return (lambda: told) if told else None
+
+    def element_type(self, args: Sequence[Any]) -> DType | None:
+        """See :meth:`Definition.element_type`."""
+        return first_type(args)
 
     def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
         """See :class:`Definition`."""

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ascsim.isa.definition import STEP_NUMBERS, in_bursts
+from ascsim.isa.definition import STEP_NUMBERS, first_type, in_bursts
 from ascsim.isa.sync import set_flag, wait_flag
 from ascsim.machine.core import Core, Finding, Group, Step, Touch, nothing
+from ascsim.machine.dtypes import DType
 from ascsim.machine.operands import Region, Tile
 from ascsim.machine.trace import Kind, Mode
 from ascsim.machine.words import Pipe, Space
@@ -63,6 +64,10 @@ class Move:
         """(pipe, kind, pipe2, arg, work) of the trace row; the work is its bursts."""
         bursts = int(np.prod([n for n, _ in args[2].dims], dtype=np.int64))
         return self.pipe, Kind.INSTRUCTION, 0, 0, bursts
+
+    def element_type(self, args: Sequence[Any]) -> DType | None:
+        """That of the first operand that has one."""
+        return first_type(args)
 
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         """Move the elements, all read before the first is written."""

@@ -93,6 +93,9 @@ class Instruction(Protocol):
     def row_fields(self, core: Core, args: Sequence[Any]) -> tuple[int, int, int, int, int]:
         """(pipe, kind, pipe2, arg, work) of the trace row."""
 
+    def element_type(self, args: Sequence[Any]) -> DType | None:
+        """The element type by which its work is counted and costs."""
+
     def perform(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> Any:
         """Carry it out; returns what it yields (registers, scalars)."""
 
@@ -589,10 +592,12 @@ class Machine:
             touches = instruction.touches(core, args)
             fields = instruction.row_fields(core, args)
             packed = self._pack(touches, args, owners)
-            return Plan(instruction, findings, touches, fields, packed, None, _dtype_code(args))
+            return Plan(instruction, findings, touches, fields, packed, None, _dtype_code(instruction, args))
         owners = tuple(arg for arg in args if isinstance(arg, Tile))
         planned = [_PlannedGroup(group, owners) for group in steps]
-        return Plan(instruction, findings, [], instruction.row_fields(core, args), b"", planned, _dtype_code(args))
+        return Plan(
+            instruction, findings, [], instruction.row_fields(core, args), b"", planned, _dtype_code(instruction, args)
+        )
 
     def _run(self, core: Core, plan: Plan, args: Sequence[Any], site: int, parent: int) -> Any:
         if self.auto_sync is not None:
@@ -736,7 +741,7 @@ class Machine:
             pipe, kind, pipe2, arg, work = step.instruction.row_fields(core, step.args)
             if step.rows > 1 and kind in (Kind.INSTRUCTION, Kind.BARRIER):
                 arg, work = step.rows, work * step.rows
-            code, packed = _dtype_code(step.args), self._pack(touches, step.args, owners)
+            code, packed = _dtype_code(step.instruction, step.args), self._pack(touches, step.args, owners)
             plan = Plan(step.instruction, (), touches, (pipe, kind, pipe2, arg, work), packed, None, code)
             planned.append((step, plan, [groups.redirected(t, scratch) for t in touches] if scratch else touches))
         return planned
@@ -827,13 +832,10 @@ def _note_deadlock(sink: Sink, places: Sequence[int]) -> None:
     sink.note("deadlock", {"cores": list(places)})
 
 
-def _dtype_code(args: Sequence[Any]) -> int:
-    """The element type of a call, by its first operand that has one; 0 for none."""
-    for value in args:
-        kind = getattr(value, "dtype", None)
-        if isinstance(kind, DType):
-            return kind.code
-    return 0
+def _dtype_code(instruction: Instruction, args: Sequence[Any]) -> int:
+    """The element type of a call; 0 for none."""
+    kind = instruction.element_type(args)
+    return kind.code if kind else 0
 
 
 def _owner(owners: Sequence[Tile], region: Region) -> Tile | None:

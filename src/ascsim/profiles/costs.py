@@ -51,8 +51,8 @@ class Entry:
         """Whether the entry is for rows like these."""
         if self.types and dtype not in self.types:
             return False
-        if self.names:
-            return any(fnmatchcase(name.lower(), pattern) for pattern in self.names for name in names)
+        if self.names and not any(fnmatchcase(name.lower(), pattern) for pattern in self.names for name in names):
+            return False
         return (self.route or route, self.pipe or pipe, self.lane or lane) == (route, pipe, lane)
 
     def cycles(self, **units: int) -> Fraction:

@@ -23,6 +23,8 @@ _STEPS_BACK = 64
 """How many instructions before a late one are looked at for what held the scalar unit."""
 _AT_ONCE = 1 << 20
 """Rows looked at together: what is made of them is small beside a long trace."""
+_BOX = 16 * 16 * 32
+"""Multiply-adds of a box that the cube multiplies, of one-byte elements."""
 _HELD, _ISSUED, _FULL = range(3)
 """Why a pipe was idle: a wait or barrier held it, or its next instruction came late; or it came late for a queue was full."""
 
@@ -75,7 +77,8 @@ class Bubble:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Bytes of global memory against elements worked on. Rates are for one cycle of the whole launch."""
+    """Bytes of global memory against operations: elements worked on, or, of a run with matrix products, their
+    multiply-adds. Rates are for one cycle of the whole launch."""
 
     bytes: int
     operations: int
@@ -406,10 +409,15 @@ class _Reader:
         codes = np.bincount(self.trace.rows["dtype"][self._first][computes], calls[computes], 256)
         codes[0] = 0
         size = BY_CODE[int(codes.argmax())].size if codes.any() else 4
-        operations = int((work.elements * count)[computes & ~register].sum())
-        operations += int(calls[register].sum()) * (schedule.profile.vector_bytes // size)
+        products = computes & (schedule.track_of == Pipe.M)
+        if products.any():
+            operations, peak = self._products(products)
+        else:
+            operations = int((work.elements * count)[computes & ~register].sum())
+            operations += int(calls[register].sum()) * (schedule.profile.vector_bytes // size)
+            peak = float(costs.vector_bytes) / size
         moved = int((work.gm * count)[is_work].sum())
-        peak = cores * float(costs.vector_bytes) / size
+        peak *= cores
         copies = np.flatnonzero(is_work & (work.gm > 0))
         by_pipe = np.bincount(schedule.track_of[copies], (schedule.cycles.busy * count)[copies])
         longest = float(by_pipe.max(initial=0)) / max(cores, 1)  # loads and stores go side by side
@@ -419,6 +427,15 @@ class _Reader:
             moved, operations, intensity, peak, bandwidth, peak / bandwidth if bandwidth else 0.0,
             operations / schedule.total if schedule.total else 0.0, min(peak, intensity * bandwidth),
         )  # fmt: skip
+
+    def _products(self, which: np.ndarray) -> tuple[int, float]:
+        """Multiply-adds of some forms, and how many a core makes a cycle while it multiplies."""
+        rows, schedule = self.trace.rows[self._first][which], self.schedule
+        boxes = rows["work"].astype(np.int64) * schedule.forms.count[which]
+        size = np.array([BY_CODE[code].size if code in BY_CODE else 1 for code in range(256)])
+        each = np.array([float(entry.each.get("work", 1)) for entry in schedule.costs.entries])
+        made = int((boxes * (_BOX // size[rows["dtype"]])).sum())
+        return made, made / max(float((boxes * each[schedule.cycles.entry[which]]).sum()), 1.0)
 
     def guesses(self) -> list[tuple[str, int]]:
         """Guessed costs on the critical path: the entry's source and its cycles, largest first."""

@@ -311,6 +311,11 @@ class _Product:
         is_large = m // SIDE * (n // SIDE) >= _LARGE
         return self.pipe, Kind.INSTRUCTION, 0, DONE_IN_ORDER if is_large else 0, boxes
 
+    def element_type(self: Any, args: Sequence[Any]) -> DType:
+        """That of lhs: what a product costs depends on it."""
+        kind: DType = args[self._index["lhs"]].dtype
+        return kind
+
     def touches(self: Any, core: Core, args: Sequence[Any]) -> list[Touch]:
         """dst; what the sum begins with; lhs and rhs."""
         call, profile = self.call(args), core.profile
