@@ -279,14 +279,16 @@ def _path(walk: Any, rows: Any, times: pipes.Times, last: int, visit: Visit) -> 
     nodes, cuts = np.empty(length, np.int32), np.empty(length + 1, number)
     if length:
         walk(rows, times, last, end, nodes, cuts)
-    return Path(_rows(nodes, visit), nodes >= n, cuts[:-1], cuts[1:])
+    is_issue = nodes >= n
+    return Path(_rows(nodes, visit), is_issue, cuts[:-1], cuts[1:])
 
 
 def _rows(nodes: np.ndarray, visit: Visit) -> np.ndarray:
-    """The rows of nodes; -1 stays what it is."""
-    n = int(visit.starts[-1])
-    positions = np.where(nodes >= n, nodes - n, nodes)
-    return np.where(positions >= 0, visit.order[positions], -1) if len(visit.order) else positions
+    """The rows of nodes, in their place; -1 stays what it is."""
+    np.subtract(nodes, int(visit.starts[-1]), out=nodes, where=nodes >= visit.starts[-1])
+    if len(visit.order):
+        nodes[:] = np.where(nodes >= 0, visit.order[nodes], -1)
+    return nodes
 
 
 def _by_row(column: np.ndarray, visit: Visit) -> np.ndarray:
