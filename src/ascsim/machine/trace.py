@@ -476,6 +476,10 @@ class Trace:
         """Fields of many rows. Of a long trace no more than them is in memory afterwards."""
         return self._taken([self.rows[name] for name in names], rows)
 
+    def records(self, rows: np.ndarray) -> np.ndarray:
+        """The records of many rows. Of a long trace no more than them is in memory afterwards."""
+        return self._taken([self.rows], rows)[0]
+
     def accessed(self, numbers: np.ndarray) -> np.ndarray:
         """The records of many accesses. Of a long trace no more than them is in memory afterwards."""
         return self._taken([self.accesses], numbers)[0]

@@ -118,7 +118,7 @@ class Reader:
 
     def __init__(self, schedule: Schedule, sites: Sites) -> None:
         forms = schedule.forms
-        rows = schedule.trace.rows[forms.first]
+        rows = schedule.trace.records(forms.first)
         self._titles = schedule.trace.titles
         self._sites = cache(sites)
         self._cycles = schedule.costs.mhz.denominator, schedule.costs.mhz.numerator

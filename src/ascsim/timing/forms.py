@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ascsim.machine.native import as_sequence, compiled
-from ascsim.machine.trace import Trace
+from ascsim.machine.trace import FOLDED, Trace
 from ascsim.machine.visit import Visit
 
 _INSTRUCTION, _BARRIER, _VF_BEGIN, _VF_END, _ARRIVE, _AWAIT = 0, 3, 6, 7, 11, 12
@@ -44,10 +44,10 @@ class Forms:
 
     def sample(self, trace: Trace) -> Trace:
         """The first rows of the forms as a trace; their parents are those of the whole trace."""
-        begins, ends = trace.first_access[self.first], trace.first_access[self.first + 1]
-        spans = [np.arange(begin, end) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
-        accesses = trace.accesses[np.concatenate(spans) if spans else begins]
-        return Trace(trace.rows[self.first], accesses, trace.masks, trace.notes, trace.shapes)
+        begins = trace.first_access[self.first]
+        counts = trace.first_access[self.first + 1] - begins
+        numbers = np.repeat(begins - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        return Trace(trace.records(self.first), trace.accessed(numbers), trace.masks, trace.notes, trace.shapes)
 
 
 def forms_of(trace: Trace, visit: Visit, is_long: bool, notice: Callable[[str], None] | None = None) -> Forms:
@@ -102,7 +102,8 @@ def _hash(row: Any, begin: int, end: int, accesses: Any, place: int, arg: int) -
     for a in range(begin, end):
         access = accesses[a]
         number = _mixed(number, int(access["length"]) | int(access["space"]) << 32 | int(access["mode"]) << 40)
-        number = _mixed(number, int(access["shape"]))
+        if row["flags"] & FOLDED == 0:  # of the turns of a loop, each is one burst
+            number = _mixed(number, int(access["shape"]))
     return number
 
 
@@ -117,7 +118,9 @@ def _is_alike(rows: Any, first: Any, accesses: Any, row: int, other: int, arg: i
         return False
     for index in range(first[row + 1] - first[row]):
         x, y = accesses[first[row] + index], accesses[first[other] + index]
-        if x["space"] != y["space"] or x["mode"] != y["mode"] or x["length"] != y["length"] or x["shape"] != y["shape"]:
+        if x["space"] != y["space"] or x["mode"] != y["mode"] or x["length"] != y["length"]:
+            return False
+        if x["shape"] != y["shape"] and a["flags"] & FOLDED == 0:
             return False
     return True
 

@@ -165,7 +165,8 @@ class _Reader:
         self.trace = schedule.trace
         self.sites = sites
         self._first = schedule.forms.first
-        self._mnemonic, self._kind = self.trace.rows["mnemonic"][self._first], self.trace.kind[self._first]
+        self._rows = self.trace.records(self._first)
+        self._mnemonic, self._kind = self._rows["mnemonic"], self._rows["kind"]
         self._calls = schedule.forms.count * schedule.calls_of
         self._lines: list[str] = []
         self._line_of = self._number_lines()
@@ -175,7 +176,7 @@ class _Reader:
     # Names
 
     def _number_lines(self) -> np.ndarray:
-        rows = self.trace.rows[self._first]
+        rows = self._rows
         numbers: dict[str, int] = {}
         of_form = np.zeros(len(rows), np.int64)
         of_site: dict[tuple[int, int], str] = {}
@@ -406,7 +407,7 @@ class _Reader:
         computes = is_work & np.isin(schedule.track_of, (Pipe.V, Pipe.M, len(Pipe) + LANES.index("execute")))
         computes &= self._kind == Kind.INSTRUCTION
         register = computes & (schedule.track_of >= len(Pipe))
-        codes = np.bincount(self.trace.rows["dtype"][self._first][computes], calls[computes], 256)
+        codes = np.bincount(self._rows["dtype"][computes], calls[computes], 256)
         codes[0] = 0
         size = BY_CODE[int(codes.argmax())].size if codes.any() else 4
         products = computes & (schedule.track_of == Pipe.M)
