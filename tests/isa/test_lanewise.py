@@ -126,7 +126,13 @@ def test_the_processor_converts_halves_as_ieee_754_has_it() -> None:
     random = np.random.default_rng(8)
     every = np.arange(1 << 16, dtype=np.uint16)
     around = every.view(np.float16).astype(np.float32).view(np.uint32)
-    between = [around, around + np.uint32(1), around - np.uint32(1), around + np.uint32(0x1000), around + np.uint32(0xFFF)]
+    between = [
+        around,
+        around + np.uint32(1),
+        around - np.uint32(1),
+        around + np.uint32(0x1000),
+        around + np.uint32(0xFFF),
+    ]
     numbers = np.concatenate([*between, random.integers(0, 1 << 32, 1 << 18, np.uint64).astype(np.uint32)])
 
     @numba.njit

@@ -484,3 +484,31 @@ def test_a_tile_type_becomes_the_machines_tile() -> None:
     tile = tile_of(TileSpec(f16, 16, 32, -1, 8, "left", "col_major", "row_major", 1024, 2))
     assert (tile.valid_rows, tile.valid_cols) == (16, 8)
     assert (tile.space, tile.blayout, tile.fractal, tile.pad) == (Space.L0A, BLayout.COL_MAJOR, 1024, 2)
+
+
+# The cube
+
+
+PRODUCT = """
+func.func @product(%x: !pto.ptr<f16>)KIND {
+  %zero = arith.constant 0 : i64
+  %left = pto.alloc_tile addr = %zero : !pto.tile_buf<loc=left, dtype=f16, rows=16, cols=16, blayout=col_major, slayout=row_major>
+  %right = pto.alloc_tile addr = %zero : !pto.tile_buf<loc=right, dtype=f16, rows=16, cols=16, blayout=row_major, slayout=col_major>
+  %acc = pto.alloc_tile addr = %zero : !pto.tile_buf<loc=acc, dtype=f32, rows=16, cols=16, blayout=col_major, slayout=row_major, fractal=1024>
+  pto.tmatmul ins(%left, %right : !pto.tile_buf<loc=left, dtype=f16, rows=16, cols=16, blayout=col_major, slayout=row_major>, !pto.tile_buf<loc=right, dtype=f16, rows=16, cols=16, blayout=row_major, slayout=col_major>) outs(%acc : !pto.tile_buf<loc=acc, dtype=f32, rows=16, cols=16, blayout=col_major, slayout=row_major, fractal=1024>)
+  return
+}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("kind", ["", " attributes {pto.kernel_kind = #pto.kernel_kind<cube>}"])
+def test_products_run_on_the_cube_core(kind: str) -> None:
+    made = loads(PRODUCT.replace("KIND", kind), "k.pto").kernel()
+    assert made.side == "aic"
+    run = made.run(A5, 1, {"x": np.zeros(1, np.float16)})
+    assert "pto.tmatmul" in run.trace.titles.values()
+    assert {found.code for found in run.diagnostics} == {"I001"}, "nothing was loaded"
+
+
+def test_other_kernels_run_on_the_vector_core() -> None:
+    assert loads(ADD, "k.pto").kernel().side == "aiv"

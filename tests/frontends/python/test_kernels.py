@@ -6,6 +6,7 @@ import pytest
 import ascsim
 from ascsim import Pipe
 from ascsim.diagnostics import UserError
+from ascsim.frontends.launch import current_launch
 
 
 def load_then(target=Pipe.V):
@@ -221,3 +222,20 @@ def test_an_overload_is_chosen_by_the_types_of_its_addresses():
     x, out = np.linspace(-2, 2, 64, dtype=np.float32), np.zeros(64, np.float16)
     narrow(x, out)
     assert np.array_equal(out, np.maximum(x + x, 0).astype(np.float16))
+
+
+@pytest.mark.parametrize("core", ["aiv", "aic"])
+def test_a_kernel_runs_on_the_core_that_it_names(core):
+    seen = []
+
+    @ascsim.kernel(core=core, arch="a5")
+    def look():
+        seen.append(current_launch().core.side)
+
+    look[1]()
+    assert seen == [core]
+
+
+def test_there_are_two_kinds_of_core():
+    with pytest.raises(UserError, match="core 'aiv'"):
+        double.options(core="cube")[1](np.zeros((2, 8), np.float32), np.zeros((2, 8), np.float32))
