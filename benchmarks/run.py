@@ -440,6 +440,35 @@ def long_trace(instructions: int = 1_000_000) -> Trace:
     return Trace(rows, accesses, np.zeros((0, 32), np.uint8), names)
 
 
+def long_runs(results: Results) -> None:
+    """Ten million instructions of a C++ kernel, run and checked, and timed: the largest of the processes."""
+    commands = {"run and checked": "run", "timed": "time"}
+    with tempfile.TemporaryDirectory() as scratch:
+        program = str(Path(scratch) / "long_run")
+        source = str(Path(__file__).parent / "long_run.asc")
+        build = [*ASCSIM, "c++", source, "-O2", "-o", program, "--npu-arch=dav-3510"]
+        subprocess.run(build, check=True, capture_output=True)
+        for what, word in commands.items():
+            command = [*ASCSIM, word, program, "--"]
+            subprocess.run([*command, "10000"], check=True, capture_output=True)
+            peak = peak_memory([*command, "2500000"])
+            results.add(f"10 million instructions, {what}: peak memory", peak, "1 GiB", 1 << 30, gibibytes)
+
+
+def peak_memory(command: list[str]) -> int:
+    """The bytes of the largest process of a command, which has to succeed."""
+    started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(started.pid, 0)
+    started.returncode = os.waitstatus_to_exitcode(status)
+    assert started.returncode == 0, command
+    return used.ru_maxrss * 1024
+
+
+def gibibytes(count: float) -> str:
+    """``0.53 GiB``."""
+    return f"{count / (1 << 30):.2f} GiB"
+
+
 def timing(results: Results) -> None:
     """The schedule of a million instructions and what it comes to, beside the checks of the same trace."""
     from ascsim import checks, profiles
@@ -499,7 +528,7 @@ def report_page(results: Results) -> None:
 GROUPS = {
     "start": start_up, "edit": edit_to_verdict, "sort": sorting, "tile": tile_overhead, "tiles": tiles_from_cpp,
     "cube": products,
-    "register": register_loop, "blocks": blocks_ahead,
+    "register": register_loop, "long": long_runs, "blocks": blocks_ahead,
     "checks": cost_of_checks,
     "time": timing, "page": report_page,
 }  # fmt: skip
