@@ -141,6 +141,9 @@ class Plan:
     dtype: int = 0
     is_decided: bool = False
     """All calls with the same operands come to this, as long as the data stays that it depends on."""
+    deciding: Any = None
+    """The data that decides what the call comes to, where it is not static: an array in the memory of ``decided_on``."""
+    decided_on: Core | None = None
     prepared: Callable[[], Any] | None = None
     """What carries it out on the core ``prepared_for``, where it has been asked for before."""
     prepared_for: Core | None = None
@@ -155,6 +158,7 @@ class Plan:
 
     def release(self) -> None:
         """Let go of the core."""
+        self.deciding = self.decided_on = None
         self.prepared = self.prepared_for = self.observer = self.observed_on = self.again = None
 
 
@@ -516,30 +520,40 @@ class Machine:
         Raises:
             Refused: the chip's tool chain would not accept it.
         """
-        is_static, data = instruction.is_static, b""
-        if not is_static:
-            region = instruction.decided_by(core, args)
-            if region is None:
-                return self._new_plan(core, instruction, args)
-            try:
-                data = core.view(region).tobytes()
-            except ValueError:  # outside the memory, which the call will tell
-                return self._new_plan(core, instruction, args)
         key = (instruction, *args)
         known = self._plans.get(key)
-        if known is not None and (is_static or known[1] == data):
+        if instruction.is_static:
+            return known[0] if known is not None else self._new_plan(core, instruction, args, key)
+        if known is not None and known[0].decided_on is core:
+            deciding = known[0].deciding
+        else:
+            try:
+                region = instruction.decided_by(core, args)
+                deciding = core.view(region) if region is not None else None
+            except ValueError:  # outside the memory, which the call will tell
+                deciding = None
+            if deciding is None:
+                return self._new_plan(core, instruction, args)
+        data = deciding.tobytes()
+        if known is not None and known[1] == data:
             return known[0]
-        plan = self._new_plan(core, instruction, args)
-        plan.is_decided = True
-        if len(self._plans) >= PLANS:
-            self._plans.clear()
-        self._plans[key] = plan, data
+        plan = self._new_plan(core, instruction, args, key, data)
+        plan.deciding, plan.decided_on = deciding, core
         return plan
 
-    def _new_plan(self, core: Core, instruction: Instruction, args: Sequence[Any]) -> Plan:
+    def _new_plan(
+        self, core: Core, instruction: Instruction, args: Sequence[Any], key: tuple | None = None, data: bytes = b""
+    ) -> Plan:  # fmt: skip
+        """A plan, remembered under its key, if it has one."""
         findings = instruction.check(self.profile, args)
         expansion = instruction.expansion(core, args)
-        return self._plan(core, instruction, args, findings, None if expansion is None else list(expansion))
+        plan = self._plan(core, instruction, args, findings, None if expansion is None else list(expansion))
+        if key is not None:
+            plan.is_decided = True
+            if len(self._plans) >= PLANS:
+                self._plans.clear()
+            self._plans[key] = plan, data
+        return plan
 
     def repetition(self, core: Core, plan: Plan) -> Repetition | None:
         """What the call of a plan comes to, if machine code does all of it and it has run on this core; None otherwise."""
