@@ -198,6 +198,7 @@ class Definition:
 
     level: ClassVar[str] = ""
     is_static = False
+    follows_data = False
 
     def __init__(
         self,
@@ -330,9 +331,9 @@ class Definition:
 
     # What the machine asks (see machine.core.Instruction)
 
-    def decided_by(self, core: Core, args: Sequence[Any]) -> Region | None:
-        """The data that decides what a call comes to; None where not only data does, or not known data."""
-        return None
+    def decided_by(self, core: Core, args: Sequence[Any]) -> Region:
+        """The data that decides what a call comes to, of what follows data."""
+        raise NotImplementedError
 
     def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
         """Groups of smaller instructions, or None."""
@@ -987,6 +988,7 @@ class BoundRegisterInstruction:
     """A register instruction with its type variables chosen: what the machine issues and C++ calls."""
 
     is_static = False
+    follows_data = False
 
     def __init__(self, definition: RegisterInstruction, types: dict[str, DType], index: int) -> None:
         self.definition = definition
@@ -1033,9 +1035,9 @@ class BoundRegisterInstruction:
         """Register instructions have none."""
         return
 
-    def decided_by(self, core: Core, args: Sequence[Any]) -> None:
+    def decided_by(self, core: Core, args: Sequence[Any]) -> Region:
         """Nothing: a register is another object in each call."""
-        return
+        raise NotImplementedError
 
     def prepared(self, core: Core, args: Sequence[Any], touches: list[Touch]) -> None:
         """Nothing is: a register is another object in each call."""

@@ -31,6 +31,7 @@ class Move:
     """
 
     is_static = True
+    follows_data = False
 
     def __init__(self, name: str, pipe: Pipe, title: str = "", counts_reads: bool = True) -> None:
         self.name = name
@@ -50,9 +51,9 @@ class Move:
         """None: a step is the smallest thing there is."""
         return
 
-    def decided_by(self, core: Core, args: Sequence[Any]) -> None:
+    def decided_by(self, core: Core, args: Sequence[Any]) -> Region:
         """Nothing but what decided the call that it is a step of."""
-        return
+        raise NotImplementedError
 
     def touches(self, core: Core, args: Sequence[Any]) -> list[Touch]:
         """The region read, then the region written."""

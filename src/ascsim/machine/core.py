@@ -80,9 +80,11 @@ class Instruction(Protocol):
     def check(self, profile: Profile, args: Sequence[Any]) -> Sequence[Finding]:
         """Findings of this call. Raises Refused."""
 
-    def decided_by(self, core: Core, args: Sequence[Any]) -> Region | None:
-        """Of an instruction that is not static: the bytes that decide, with the operands, all that its call comes to, and
-        its warnings; None where something else does."""
+    follows_data: bool
+    """Of one that is not static: whether operands and known data alone decide that, and its warnings."""
+
+    def decided_by(self, core: Core, args: Sequence[Any]) -> Region:
+        """That data."""
 
     def expansion(self, core: Core, args: Sequence[Any]) -> Iterator[Group] | None:
         """The smaller instructions this one is made of on the core's profile, or None."""
@@ -520,6 +522,8 @@ class Machine:
         Raises:
             Refused: the chip's tool chain would not accept it.
         """
+        if not instruction.is_static and not instruction.follows_data:
+            return self._new_plan(core, instruction, args)
         key = (instruction, *args)
         known = self._plans.get(key)
         if instruction.is_static:
@@ -528,11 +532,8 @@ class Machine:
             deciding = known[0].deciding
         else:
             try:
-                region = instruction.decided_by(core, args)
-                deciding = core.view(region) if region is not None else None
+                deciding = core.view(instruction.decided_by(core, args))
             except ValueError:  # outside the memory, which the call will tell
-                deciding = None
-            if deciding is None:
                 return self._new_plan(core, instruction, args)
         data = deciding.tobytes()
         if known is not None and known[1] == data:

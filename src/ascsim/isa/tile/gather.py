@@ -434,6 +434,7 @@ class TGatherIndex:
                 mend="Give tmp the rows and columns of dst."),
     )  # fmt: skip
     is_static = False
+    follows_data = True
     observes_data = False
     warns = ("TGATHER-INDEX", "TGATHER-OVERLAP")
     notes = (
