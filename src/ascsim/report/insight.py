@@ -36,6 +36,10 @@ COLOURS = {"VECTOR": "cq_build_failed", "MTE3": "rail_response", "WAIT_FLAG": "y
 """Colours by lane, else by name."""
 
 
+_AT_ONCE = 100_000
+"""Rows that are taken out of columns together."""
+
+
 def core_name(core: CoreRun) -> str:
     """The process of a core: ``core0.veccore1`` is the second vector core of the first core."""
     if core.side == "aiv":
@@ -71,15 +75,21 @@ def events(schedule: Schedule, sites: Sites) -> Iterator[dict[str, Any]]:
     for name, lane, order in sorted(lanes, key=lambda entry: (names.index(entry[0]), entry[2])):
         yield _meta("thread_sort_index", name, lane, order)
     read = Reader(schedule, sites)
-    columns = (work, schedule.start[work], schedule.end[work], schedule.track[work], schedule.core[work])
-    for row, start, end, track, core in zip(*(column.tolist() for column in columns), strict=True):
+    for row, start, end, track, core in _read(work, schedule.start, schedule.end, schedule.track, schedule.core):
         lane = LANES[TRACKS[track]][0]
         yield {
             "name": read.name(row), "ph": "X", "ts": read.time(start), "dur": read.time(end - start),
             "pid": names[core], "tid": lane, **_colour(lane), "args": read.arguments(row),
         }  # fmt: skip
-    for row in flags.tolist():
-        yield from _flag(schedule, read, row, names[int(schedule.core[row])])
+    for row, core in _read(flags, schedule.core):
+        yield from _flag(schedule, read, row, names[core])
+
+
+def _read(rows: np.ndarray, *columns: np.ndarray) -> Iterator[tuple[int, ...]]:
+    """Rows and what stands in columns for them, one by one."""
+    for low in range(0, len(rows), _AT_ONCE):
+        here = rows[low : low + _AT_ONCE]
+        yield from zip(here.tolist(), *(column[here].tolist() for column in columns), strict=True)
 
 
 def _rows(schedule: Schedule) -> tuple[np.ndarray, np.ndarray]:
@@ -195,8 +205,7 @@ def _write_tables(directory: Path, schedule: Schedule, sites: Sites, suffix: str
         rows = np.flatnonzero(schedule.is_work & np.isin(schedule.core, members))
         by_instruction: dict[tuple[str, str, str], list[Any]] = {}
         by_line: dict[str, list[int]] = {}
-        columns = (rows, schedule.length[rows], schedule.track[rows], schedule.trace.calls[rows])
-        for row, cycles, track, calls in zip(*(column.tolist() for column in columns), strict=True):
+        for row, cycles, track, calls in _read(rows, schedule.length, schedule.track, schedule.trace.calls):
             lane = LANES[TRACKS[track]][0]
             key = (read.name(row), read.address(row), lane)
             counted = by_instruction.setdefault(key, [0, 0, read.detail(row)])
