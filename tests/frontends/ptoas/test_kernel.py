@@ -512,3 +512,24 @@ def test_products_run_on_the_cube_core(kind: str) -> None:
 
 def test_other_kernels_run_on_the_vector_core() -> None:
     assert loads(ADD, "k.pto").kernel().side == "aiv"
+
+
+TRANSPOSED = """
+func.func @load(%x: !pto.ptr<f32>, %n: index) {
+  %one = arith.constant 1 : index
+  %rows = arith.constant 32 : index
+  %cols = arith.constant 16 : index
+  %zero = arith.constant 0 : i64
+  %v = pto.make_tensor_view %x, shape = [ROWS, %cols], strides = [%one, ROWS] : !pto.tensor_view<?x?xf32>
+  %t = pto.alloc_tile addr = %zero : !pto.tile_buf<loc=mat, dtype=f32, rows=32, cols=16, blayout=row_major, slayout=col_major>
+  pto.tload ins(%v : !pto.tensor_view<?x?xf32>) outs(%t : !pto.tile_buf<loc=mat, dtype=f32, rows=32, cols=16, blayout=row_major, slayout=col_major>)
+  return
+}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize(("rows", "codes"), [("%rows", set()), ("%n", {"L004"})])
+def test_a_view_of_columns_is_dn_where_that_is_known(rows: str, codes: set[str]) -> None:
+    """PTOAS infers it of constants; DN is what loads into boxes of ZN."""
+    run = loads(TRANSPOSED.replace("ROWS", rows), "k.pto").kernel().run(A5, 1, {"x": numbers(32, 16), "n": 32})
+    assert {found.code for found in run.diagnostics} == codes

@@ -394,10 +394,21 @@ def _layout(call: Call) -> int:
     word = call.attributes.get("layout")
     text = word.text if isinstance(word, Word) else word
     if text is None:
-        return 0
+        return LAYOUTS["dn" if _stands_on_end(call) else "nd"]
     if text not in LAYOUTS:
         raise UserError(f"'{text}' is not a layout; allowed are {', '.join(LAYOUTS)}", call.site)
     return LAYOUTS[text]
+
+
+def _stands_on_end(call: Call) -> bool:
+    """Whether a view is a dense matrix of columns, all sizes and strides constants: PTOAS infers DN then."""
+    shape, strides = (
+        [constant_of(a.value) for a in call.operation.arguments_of(word)] for word in ("shape", "strides")
+    )
+    if len(shape) < 2 or None in shape or None in strides:
+        return False
+    rows, cols = (size or 0 for size in shape[-2:])
+    return rows > 1 and cols > 1 and strides[-2:] == [1, rows]
 
 
 def _is_assigned(op: Instruction) -> bool:

@@ -608,7 +608,7 @@ class TStore:
 def _moved(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
     dst, src = call.dst, call.src
     if dst.space != Space.UB or src.space != Space.UB:
-        return f"moves from {src.space.name} to {dst.space.name}; only UB to UB is implemented"
+        return f"moves from {src.space.name} to {dst.space.name}, which is not implemented"
     if not (dst.is_row_major and src.is_row_major):
         return "moves between tiles that are not row-major without boxes"
     return None
