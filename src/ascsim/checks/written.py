@@ -150,7 +150,10 @@ def find_unwritten(
                     is_line = shape["n1"] > 0 and shape["n2"] == shape["n3"] == 1 and access["mask"] == 0
                     further = (int(shape["n1"]) - 1) * step
                     low, high = low + min(further, 0), low + length + max(further, 0)
-                    if is_line and whole[space, 0] <= low and high <= whole[space, 1]:
+                    if not is_line:  # where its bursts lie between, wherever they are
+                        second, third = (int(shape["n2"]) - 1) * int(shape["s2"]), (int(shape["n3"]) - 1) * int(shape["s3"])
+                        low, high = low + min(second, 0) + min(third, 0), high + max(second, 0) + max(third, 0)
+                    if whole[space, 0] <= low and high <= whole[space, 1]:
                         continue
                     if is_line and abs(step) <= length:
                         is_written = _burst(table, bases[space], size, low, high, core + 1, mode)

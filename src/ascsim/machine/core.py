@@ -146,6 +146,8 @@ class Plan:
     deciding: Any = None
     """The data that decides what the call comes to, where it is not static: an array in the memory of ``decided_on``."""
     decided_on: Core | None = None
+    data: bytes = b""
+    """What that was."""
     prepared: Callable[[], Any] | None = None
     """What carries it out on the core ``prepared_for``, where it has been asked for before."""
     prepared_for: Core | None = None
@@ -346,8 +348,8 @@ class Machine:
         """Whether this is the process of blocks that run ahead (:mod:`ascsim.machine.ahead`)."""
         self.unfit: set[str] = set()
         """Kernels whose blocks cannot."""
-        self._plans: dict[tuple, tuple[Plan, bytes]] = {}
-        """By instruction and operands: the newest plan, and the data that it depends on, if it is not static."""
+        self._plans: dict[tuple, Plan] = {}
+        """By instruction and operands: the newest plan."""
         self.run_cores([CoreId(0, 0, "aiv")], lambda core: True)
         self.site_flags = 0
         self.resolve_site: Any = None
@@ -383,7 +385,7 @@ class Machine:
 
     def release(self) -> None:
         """Let go of what plans hold of cores: then a core's memories go as soon as nobody else holds it."""
-        for plan, _ in self._plans.values():
+        for plan in self._plans.values():
             plan.release()
             for planned in plan.groups or ():
                 for _, inner, _ in planned.at_once or ():
@@ -527,23 +529,25 @@ class Machine:
         key = (instruction, *args)
         known = self._plans.get(key)
         if instruction.is_static:
-            return known[0] if known is not None else self._new_plan(core, instruction, args, key)
-        if known is not None and known[0].decided_on is core:
-            deciding = known[0].deciding
-        else:
-            try:
-                deciding = core.view(instruction.decided_by(core, args))
-            except ValueError:  # outside the memory, which the call will tell
-                return self._new_plan(core, instruction, args)
+            return known if known is not None else self._new_plan(core, instruction, args, key)
+        if known is not None and self.still_holds(core, known):
+            return known
+        try:
+            deciding = core.view(instruction.decided_by(core, args))
+        except ValueError:  # outside the memory, which the call will tell
+            return self._new_plan(core, instruction, args)
         data = deciding.tobytes()
-        if known is not None and known[1] == data:
-            return known[0]
-        plan = self._new_plan(core, instruction, args, key, data)
-        plan.deciding, plan.decided_on = deciding, core
-        return plan
+        if known is None or known.data != data:
+            known = self._new_plan(core, instruction, args, key)
+        known.deciding, known.decided_on, known.data = deciding, core, data
+        return known
+
+    def still_holds(self, core: Core, plan: Plan) -> bool:
+        """Whether the call of a plan of this machine comes to the same again on a core."""
+        return plan.instruction.is_static or (plan.decided_on is core and plan.deciding.tobytes() == plan.data)
 
     def _new_plan(
-        self, core: Core, instruction: Instruction, args: Sequence[Any], key: tuple | None = None, data: bytes = b""
+        self, core: Core, instruction: Instruction, args: Sequence[Any], key: tuple | None = None
     ) -> Plan:  # fmt: skip
         """A plan, remembered under its key, if it has one."""
         findings = instruction.check(self.profile, args)
@@ -553,7 +557,7 @@ class Machine:
             plan.is_decided = True
             if len(self._plans) >= PLANS:
                 self._plans.clear()
-            self._plans[key] = plan, data
+            self._plans[key] = plan
         return plan
 
     def repetition(self, core: Core, plan: Plan) -> Repetition | None:

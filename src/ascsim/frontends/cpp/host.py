@@ -98,8 +98,8 @@ MAX_OPERANDS = 16
 N_SPACES = 8
 GLOBAL_BYTES = 1 << 36
 DECODED_CALLS = 50_000
-ASKED_EACH = 4
-"""After every so many calls with the same operands it is asked whether they can do without Python."""
+ASKED_FROM = 4
+"""After so many calls with the same operands it is asked whether they can do without Python, and again after twice as many."""
 
 # What programs ask of the device. Cores: Atlas A2 (910B3) has 20 AI cores, each one cube and two vector cores; the
 # figure of the Ascend 950 is assumed. SoC names are those of the public build files.
@@ -445,13 +445,13 @@ class Host:
             if known is None:
                 known = self._decode(definition, key)
             plan = known.plan
-            if plan is None:
+            if plan is None or not self.machine.still_holds(core, plan):
                 plan = self.machine.plan(core, definition, known.args)
-                if definition.is_static:
+                if plan.is_decided:
                     known.plan = plan
             result = self.machine.carry_out(core, plan, known.args, pc)
             known.calls += 1
-            if not known.calls % ASKED_EACH and result is None and definition.is_static:
+            if known.calls >= ASKED_FROM and not known.calls & known.calls - 1 and result is None and definition.is_static:
                 self._remember(core, key, plan)
         except (Refused, Fault) as stop:
             return self._stop(stop, pc)
