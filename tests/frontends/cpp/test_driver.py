@@ -564,3 +564,14 @@ def test_compile_program_keeps_programs_in_the_cache(options: BuildOptions, tool
     assert first.stat().st_mtime_ns == before, "nothing changed, nothing linked"
     library = compile_program(["k.asc"], "a5", shared=True, options=replace(options, export_kernels=True))
     assert load_image(library).device_symbols("aiv").address_of("ascsim_kernel_fill") is not None
+
+
+def test_one_mistake_in_a_kernel_that_is_launched_is_told_as_one(options: BuildOptions, tmp_path: Path) -> None:
+    text = "__global__ void k(Nothing* p) { }\nint main()\n{\n    k<<<1>>>(0);\n}\n"
+    written(tmp_path, k_asc=text)
+    with pytest.raises(CompileError) as caught:
+        build(["k.asc", "-o", "main", "--npu-arch=a5"], options)
+    lines = [(message.line, message.path) for message in caught.value.messages]
+    assert len([line for line, _ in lines if line == 4]) <= 1, "what follows from the name that is missing is left out"
+    assert {Path(path).name for _, path in lines} == {"k.asc"}
+    assert "ASCSIM_" not in caught.value.text and "Launch" not in caught.value.text

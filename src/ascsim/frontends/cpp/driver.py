@@ -574,7 +574,7 @@ class _Build:
                 found = parse_messages(entry.printed, self.headers)
                 if unit is not None:
                     text = unit.host_text if entry.side == "host" else unit.device_text
-                    found = [_with_user_column(message, unit, text) for message in found]
+                    found = _without_consequences(found, [_with_user_column(message, unit, text) for message in found])
                 if entry.failed:
                     errors += [message for message in found if message.is_error]
                 self.warnings += [message for message in found if message.kind == "warning"]
@@ -804,6 +804,27 @@ def _with_user_column(message: Message, unit: Prepared, text: str) -> Message:
     column = original_column(original[line - 1], rewritten[line], message.column)
     notes = tuple(_with_user_column(note, unit, text) for note in message.notes)
     return replace(message, column=column, notes=notes)
+
+
+def _without_consequences(printed: list[Message], found: list[Message]) -> list[Message]:
+    """Messages at their place in the user's line, without the errors that follow from another.
+
+    What stands in one place of the user's line may be rewritten to much, and what is wrong with it is then said of each
+    part: the first one is the user's. A kernel that does not compile has no entry.
+    """
+    entries = {(note.path, note.line) for message in found for note in message.notes if "ASCSIM_LAUNCHED" in note.text}
+    kept, places = [], set()
+    for before, message in zip(printed, found, strict=True):
+        place = message.path, message.line, message.column
+        is_of_entry = any("ASCSIM_LAUNCHED" in note.text for note in message.notes)
+        if before.column != message.column and message.is_error:
+            is_of_entry |= place[:2] in entries
+            if place in places:
+                continue
+            places.add(place)
+        if not is_of_entry:
+            kept.append(message)
+    return kept if any(message.is_error for message in kept) else found
 
 
 def _original_lines(path: Path) -> list[str]:

@@ -330,6 +330,7 @@ class _Pass:
         self.elsewhere = elsewhere
         self.named: frozenset[str] = frozenset()
         self.launched_by_name: set[str] = set()
+        self.entries: list[_Edit] = []
         self.are_all_named = True
 
     def run(self) -> Rewritten:
@@ -599,9 +600,7 @@ class _Pass:
             export = f" ASCSIM_EXPORT_KERNEL({name}, {function.name})".encode()
             self.device_edits.append(_Edit(body.end_byte, body.end_byte, export))
         if kernel is not None and name in self.launched_by_name:
-            self.device_edits.append(
-                _Edit(body.end_byte, body.end_byte, f" ASCSIM_LAUNCHED(ASCSIM_TU, {name})".encode())
-            )
+            self.entries.append(_Edit(body.end_byte, body.end_byte, f" ASCSIM_LAUNCHED(ASCSIM_TU, {name})".encode()))
 
     def _count_loops(self, body: tree_sitter.Node) -> None:
         """Let each loop tell its rounds: address registers count them."""
@@ -690,7 +689,7 @@ class _Pass:
         ``main``, or is called by such functions; and its name stands nowhere else. Directives within it stay, and so do
         the lines; what follows the last line of code goes, so that an edit of host code at a file's end leaves the text.
         """
-        edits = [*self.edits, *self.device_edits]
+        edits = [*self.edits, *self.device_edits, *self.entries]
         if self.elsewhere is None or not self.launched_by_name or not self.are_all_named or root.has_error:
             return self._apply(edits)
         if self.known.has_launches:

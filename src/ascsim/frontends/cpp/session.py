@@ -19,7 +19,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ascsim import profiles, scratch
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Severity, Site
-from ascsim.frontends.cpp import sink
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.library import runtime_library
 from ascsim.machine.fill import chosen
@@ -240,7 +239,7 @@ def run(
             arguments=list(arguments), keep_results=keep_results, blocks=blocks, fill=chosen(),
             late=late.name if late is not None else "", jobs=jobs, after=after,
         )  # fmt: skip
-        with stage(f"running {program.name}", detail=lambda: f"{sink.recorded(directory):,} rows of trace"):
+        with stage(f"running {program.name}", detail=lambda: _recorded(directory)):
             timed_out = _wait(child.process, timeout)
         status = child.process.returncode
         if call is not None:
@@ -256,6 +255,13 @@ def run(
         if is_temporary:
             scratch.remove(directory)
         raise
+
+
+def _recorded(directory: Path) -> str:
+    """How far a run is."""
+    from ascsim.frontends.cpp import sink  # and with it NumPy, which the compiler need not wait for
+
+    return f"{sink.recorded(directory):,} rows of trace"
 
 
 def _wait(process: subprocess.Popen[bytes], timeout: float | None) -> bool:
