@@ -175,6 +175,6 @@ def test_a_bias_goes_to_bt_portably() -> None:
     held = tile(bench, Space.BT, "f32", 1, 32, valid=(1, 19))
     bench.issue("tload", held, seen)
     assert np.array_equal(read(bench, held), data)
-    with pytest.raises(Refused, match="dst lies in BT; only vector tiles"):
+    with pytest.raises(Refused, match="dst lies in BT, which is not implemented"):
         other = Bench("a5")
         other.issue("tload", tile(other, Space.BT, "f32", 1, 32, valid=(1, 19)), matrix(other, "f32", 1, 19, 19)[0])

@@ -76,10 +76,11 @@ def window(tile: Tile, row: int, col: int, rows: int, cols: int) -> list[Region]
 
 
 def _not_implemented(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    places = [Space(tile.space) for tile in (call.src, call.dst)]
+    if places != [Space.UB, Space.UB]:
+        return f"moves from {places[0].name} to {places[1].name}, which is not implemented"
     for name in ("dst", "src"):
         tile = getattr(call, name)
-        if tile.space != Space.UB:
-            return f"operand {name} lies in {Space(tile.space).name}; only vector tiles, in UB, are implemented"
         if tile.dtype in _PACKED and not profile.is_chip:
             return f"operand {name} has packed type {tile.dtype.name}"
         plain = tile.slayout == SLayout.NONE_BOX and (tile.is_row_major or not profile.is_chip)

@@ -205,7 +205,7 @@ def _implemented(tile: str, view: str) -> Rule:
     def test(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
         held, seen = getattr(call, tile), getattr(call, view)
         if held.space != Space.UB:
-            return f"operand {tile} lies in {held.space.name}; only vector tiles, in UB, are implemented"
+            return f"operand {tile} lies in {held.space.name}, which is not implemented"
         if held.dtype in _PACKED and _half_bytes(held, seen, profile):
             return (
                 f"{held.dtype.name} has two elements a byte; lines of {tile} or {view} are no whole bytes, or in boxes"
