@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import numpy as np
 
 from ascsim import scratch
-from ascsim.machine.jobs import chosen
+from ascsim.machine.jobs import after, processors
 from ascsim.machine.signals import CoreId, Kept, SignalMode, Signals
 from ascsim.machine.trace import ACCESS, MASK, ROW, SHAPE, Counts, Kind, Mode, Table, moved_note, read_notes
 from ascsim.machine.words import Space
@@ -168,17 +168,14 @@ class Ahead:
         self, machine: Machine, cores: Sequence[CoreId], run: Callable[[CoreId], bool], front: Front
     ) -> None:  # fmt: skip
         self._machine, self._cores, self._run, self._front = machine, cores, run, front
-        self._jobs, self._after = chosen()
+        self._jobs, self._after = 0, after()
         self._started = time.perf_counter()
         self._here = 0
         self._conflicts = 0
         self._not_before = 1
         self._patience = _LOOK
         self._spans: deque[_Span] = deque()
-        self._is_over = (
-            self._jobs < 2 or sys.platform != "linux" or front.name in machine.unfit or not front.may_run_ahead()
-            or threading.current_thread() is not threading.main_thread() or _is_traced()
-        )  # fmt: skip
+        self._is_over = front.name in machine.unfit
 
     def __call__(self, first: int) -> int:
         """See the class."""
@@ -190,6 +187,10 @@ class Ahead:
         each = (time.perf_counter() - self._started) / here
         if left < 2 or here < self._not_before or each * min(here, left) < self._after:
             return 0
+        self._jobs = self._jobs or self._allowed()
+        if self._jobs < 2:
+            self._is_over = True
+            return 0
         long = min(max(round(SPANS_AFTER * self._after / each), 1), -(-left // self._jobs))
         began = time.perf_counter()
         with self._place() as place:
@@ -200,6 +201,11 @@ class Ahead:
                 self._abandon()
         self._started += time.perf_counter() - began
         return taken
+
+    def _allowed(self) -> int:
+        """How many processes there may be; 1: none beside this one."""
+        is_possible = sys.platform == "linux" and threading.current_thread() is threading.main_thread()
+        return processors() if is_possible and self._front.may_run_ahead() and not _is_traced() else 1
 
     def _place(self) -> contextlib.AbstractContextManager[str | Path]:
         """A directory for the files of spans."""

@@ -25,10 +25,14 @@ def choose(jobs: int | None, after: float = AFTER) -> None:
     _chosen = jobs, after
 
 
-def chosen() -> tuple[int, float]:
-    """How many processors are used, and from how many seconds on."""
-    jobs, after = _chosen
-    return jobs or _usable(), after
+def processors() -> int:
+    """How many processors are used."""
+    return _chosen[0] or _usable()
+
+
+def after() -> float:
+    """From how many seconds on."""
+    return _chosen[1]
 
 
 def _usable(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:

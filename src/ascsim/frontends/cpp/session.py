@@ -21,8 +21,8 @@ from ascsim import profiles, scratch
 from ascsim.diagnostics import CATALOGUE, Diagnostic, Severity, Site
 from ascsim.frontends.cpp.image import load_image
 from ascsim.frontends.cpp.library import runtime_library
+from ascsim.machine import jobs
 from ascsim.machine.fill import chosen
-from ascsim.machine.jobs import chosen as chosen_jobs
 from ascsim.machine.late import chosen as chosen_late
 from ascsim.profiles import Profile
 from ascsim.progress import stage
@@ -233,11 +233,11 @@ def run(
         if call is not None:
             call.save(directory)
         child = child or Child(stdout)
-        late, (jobs, after) = chosen_late(), chosen_jobs()
+        late = chosen_late()
         child.start(
             directory=str(directory), profile=chip.name, library=str(library), program=str(program.absolute()),
             arguments=list(arguments), keep_results=keep_results, blocks=blocks, fill=chosen(),
-            late=late.name if late is not None else "", jobs=jobs, after=after,
+            late=late.name if late is not None else "", jobs=jobs.processors(), after=jobs.after(),
         )  # fmt: skip
         with stage(f"running {program.name}", detail=lambda: _recorded(directory)):
             timed_out = _wait(child.process, timeout)
