@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascsim import profiles
+from ascsim.checks import bounds
 from ascsim.diagnostics import Diagnostic, Severity
 from ascsim.machine.words import SLayout, Space
 from checks.builder import MTE2, MTE3, Builder, V, gm
@@ -357,3 +359,13 @@ def test_a_free_without_a_row_keeps_the_allocation_alive() -> None:
     builder.note("free", start=0)
     builder.op(MTE2, "TLOAD", [gm(0)])
     assert builder.run() == []
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 100])
+def test_findings_do_not_depend_on_how_many_accesses_are_compared_at_once(at_once: int) -> None:
+    builder = Builder()
+    for turn in range(7):
+        builder.op(V, "store", writes=[{"start": (192 << 10) + 256 * turn, "length": 256}], line=3 + turn % 2)
+    with mock.patch("ascsim.checks.bounds._AT_ONCE", at_once):
+        found = builder.run("a2a3", checks=[bounds.check])
+    assert sorted((d.code, d.count) for d in found) == [("B001", 3), ("B001", 4)]

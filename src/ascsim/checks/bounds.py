@@ -19,6 +19,8 @@ from ascsim.checks.sweep import FAR, farthest, rounded
 from ascsim.diagnostics import CATALOGUE, Severity, plural
 from ascsim.machine.trace import Mode
 
+_AT_ONCE = 1 << 18
+"""Accesses that are compared together: what is made of them is small beside a long trace."""
 _ALSO = 4
 """So many other instructions at one place a finding names."""
 
@@ -96,12 +98,7 @@ def _each(context: Context, numbers: np.ndarray, tell: Callable[[int], Found | N
     """One finding for each instruction (by site), operand and object among the accesses, counted."""
     if not len(numbers):
         return
-    trace = context.trace
-    records, roots = trace.accesses[numbers], context.roots(trace.rows_of(numbers))
-    columns = [trace.rows[name][roots].astype(np.int64) for name in ("site", "mnemonic")]
-    columns += [records[name].astype(np.int64) for name in ("mode", "operand", "object", "space")]
-    _, kind = np.unique(np.stack(columns), axis=1, return_inverse=True)
-    kind = kind.ravel()
+    kind = _alike(context, numbers)
     count = np.bincount(kind)
     told: set[int] = set()
     for number, which in zip(numbers.tolist(), kind.tolist(), strict=True):
@@ -111,6 +108,21 @@ def _each(context: Context, numbers: np.ndarray, tell: Callable[[int], Found | N
         if found is not None:
             told.add(which)
             yield replace(found, count=int(count[which]))
+
+
+def _alike(context: Context, numbers: np.ndarray) -> np.ndarray:
+    """A number for each of some accesses; the same for those of one instruction (by site), operand and object."""
+    trace, kind = context.trace, np.empty(len(numbers), np.int32)
+    known: dict[tuple[int, ...], int] = {}
+    for low in range(0, len(numbers), _AT_ONCE):
+        here = numbers[low : low + _AT_ONCE]
+        records, roots = trace.accessed(here), context.roots(trace.rows_of(here))
+        columns = [column.astype(np.int64) for column in trace.fields(roots, "site", "mnemonic")]
+        columns += [records[name].astype(np.int64) for name in ("mode", "operand", "object", "space")]
+        found, member = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        names = [known.setdefault(tuple(one), len(known)) for one in found.T.tolist()]
+        kind[low : low + _AT_ONCE] = np.array(names)[member.ravel()]
+    return kind
 
 
 def _by_place(context: Context, founds: Iterator[Found]) -> Iterator[Found]:
