@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -187,6 +188,20 @@ def test_a_process_that_dies_is_replaced_by_the_launch_itself(taken: list[bool])
 
     assert_same(dying, 5, x=rows(5), out=np.zeros((5, COLUMNS), np.float32))
     assert taken == [True] * 3  # block 1, each time
+
+
+def test_a_process_that_waits_for_ever_is_replaced_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_LOOK", 0.1)
+    monkeypatch.setattr(ahead, "_IDLE", 0.4)
+    own = os.getpid()
+
+    def waiting(x: Any, out: Any) -> None:
+        block = ascsim.get_block_idx()
+        copied(x, out, block, block)
+        if os.getpid() != own and block == 2:
+            threading.Event().wait()  # as for a lock that a thread of the other process holds
+
+    assert_same(waiting, 5, (2,), x=rows(5), out=np.zeros((5, COLUMNS), np.float32))
 
 
 def test_what_blocks_print_comes_once_and_in_block_order(capfd: pytest.CaptureFixture[str]) -> None:

@@ -151,7 +151,10 @@ def find_unwritten(
                     further = (int(shape["n1"]) - 1) * step
                     low, high = low + min(further, 0), low + length + max(further, 0)
                     if not is_line:  # where its bursts lie between, wherever they are
-                        second, third = (int(shape["n2"]) - 1) * int(shape["s2"]), (int(shape["n3"]) - 1) * int(shape["s3"])
+                        second, third = (
+                            (int(shape["n2"]) - 1) * int(shape["s2"]),
+                            (int(shape["n3"]) - 1) * int(shape["s3"]),
+                        )
                         low, high = low + min(second, 0) + min(third, 0), high + max(second, 0) + max(third, 0)
                     if whole[space, 0] <= low and high <= whole[space, 1]:
                         continue

@@ -64,6 +64,8 @@ _UNFIT = 3
 _CHUNK = 1 << 16
 _LOOK = 1.0
 """Seconds after which the first span is looked at: whether it reads what came too late, and may never end."""
+_IDLE = 4.0
+"""Seconds after which a process that does nothing is taken to wait for a thread that it has no copy of."""
 _SET_DEATH_SIGNAL = 1
 """An option of Linux's ``prctl``."""
 
@@ -156,6 +158,8 @@ class _Span:
     has_ended: bool = False
     is_whole: bool = False
     looked_at: int = 0
+    ticks: int = -1
+    """Of the processor, that it had used when it was looked at."""
 
 
 class Ahead:
@@ -340,11 +344,24 @@ class Ahead:
         if ended:
             self._patience = _LOOK
         else:
+            first = self._spans[0]
+            if self._is_idle(first) and self._patience >= _IDLE:
+                self._is_over = True
+                return False
             self._patience = min(2 * self._patience, 60)
-            if self._reads_too_early(self._spans[0]):
+            if self._reads_too_early(first):
                 self._count_conflict()
                 return False
         return True
+
+    def _is_idle(self, span: _Span) -> bool:
+        """Whether a span's process has done nothing since this was asked last."""
+        try:
+            fields = Path(f"/proc/{span.process}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1]
+        except OSError:
+            return False
+        before, span.ticks = span.ticks, sum(map(int, fields.split()[11:13]))
+        return span.ticks == before
 
     def _reap(self, span: _Span) -> None:
         span.has_ended = True

@@ -451,7 +451,12 @@ class Host:
                     known.plan = plan
             result = self.machine.carry_out(core, plan, known.args, pc)
             known.calls += 1
-            if known.calls >= ASKED_FROM and not known.calls & known.calls - 1 and result is None and definition.is_static:
+            if (
+                known.calls >= ASKED_FROM
+                and not known.calls & known.calls - 1
+                and result is None
+                and definition.is_static
+            ):
                 self._remember(core, key, plan)
         except (Refused, Fault) as stop:
             return self._stop(stop, pc)
