@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
-import shutil
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from tempfile import mkdtemp
 
 import numpy as np
 
+from ascsim import scratch
 from ascsim.frontends.cpp.library import HERE
 from ascsim.machine.trace import FOLDED, SHAPE, Kind, Mode, Trace
 from compiled_headers import Compiled, compile_kernels
@@ -111,8 +108,7 @@ def barrier(site: int) -> Call:
 
 @cache
 def _library() -> Compiled:
-    directory = Path(mkdtemp(prefix="ascsim-turns-"))
-    atexit.register(shutil.rmtree, directory)
+    directory = scratch.make("turns")
     runtime = HERE / "runtime"
     compiled = compile_kernels(directory, _TEXT, "a5", f"-I{runtime}")
     compiled.library.count_shapes.restype = ctypes.c_uint64
