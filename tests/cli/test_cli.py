@@ -156,7 +156,9 @@ def test_a_script_ends_as_python_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_what_cannot_be_written_is_no_success() -> None:
+def test_what_cannot_be_written_is_no_success_and_no_traceback() -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-m", "ascsim.cli", "isa"], stdout=full, stderr=subprocess.DEVNULL)
-    assert done.returncode not in (0, None)
+        command = [sys.executable, "-m", "ascsim.cli", "isa"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "ascsim: error: cannot read or write the output: No space left on device\n"

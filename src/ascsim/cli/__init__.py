@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import importlib
 import json
@@ -27,6 +28,8 @@ COMMANDS = {
     "doctor": ("doctor", "What was found on this machine: compiler, profiles, versions."),
 }
 
+
+_OF_A_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 runs_scripts = False
 """Whether the user's own Python was executed in this process, which has to end as Python does."""
@@ -73,9 +76,11 @@ def main() -> None:
     except UserError as error:
         _fail(str(error), error.status)
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno not in _OF_A_FULL_DISK:
             raise
-        _fail(f"cannot read or write {error.filename}: {error.strerror}", 2)
+        if error.filename is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left there goes nowhere either
+        _fail(f"cannot read or write {error.filename or 'the output'}: {error.strerror}", 2)
     _leave(status if isinstance(status, int) else 0)
 
 
