@@ -43,6 +43,8 @@ class Code:
     kind: DType
     as_bits: bool = False
     numbers: tuple[int, ...] = ()
+    times_dearer: int = 1
+    """How many times as long it takes to make as what is done lane by lane."""
     spent: float = 0.0
     entry: Callable[[int], None] | None = None
     address: int = 0
@@ -56,7 +58,8 @@ class Code:
 
     def seek(self) -> None:
         """Load the code or make it, if so much time has been spent."""
-        if self._is_given_up or (self._is_looked_for and self.spent < WORTH_MAKING):
+        is_worth_making = self.spent >= WORTH_MAKING * self.times_dearer
+        if self._is_given_up or (self._is_looked_for and not is_worth_making):
             return
         self._is_looked_for = True
         if self.kind is f16 and not converts_halves():
@@ -69,7 +72,7 @@ class Code:
         except (NotRecorded, TypeError):
             self._is_given_up = True
             return
-        self.address = _address(text, self.spent >= WORTH_MAKING)
+        self.address = _address(text, is_worth_making)
         if self.address:
             self.entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address)
 
@@ -158,6 +161,7 @@ class Whole(Code):
     next) for each result.
     """
 
+    times_dearer: int = 8
     lanes: int = 0
     places: tuple[tuple[int, int, int], ...] = ()
 

@@ -26,8 +26,10 @@ from ascsim.profiles import Profile
 
 _BLOCK_BYTES = 32
 _HALF_LIMIT = np.float32(65504)
-_MOST_IN_CODE = 1 << 14
+_MOST_IN_CODE = 1 << 13
 """Elements of a tile whose sums machine code works out: it has a loop for each step, over all of them."""
+_MOST_IN_TURN, _MOST_REGISTERS = 128, 8
+"""Columns, or registers of a row, that machine code adds one after the other: each is a statement."""
 _codes: dict[tuple, Whole] = {}
 _SHORT_PROGRAMS = {128: "gb", 256: "gbb", 512: "gg", 1024: "ggb"}
 """What the short ways do before the last sums of blocks, by columns: sums of blocks (g), blocks added in pairs (b)."""
@@ -211,7 +213,10 @@ class _Sum(RowFold):
         """See :class:`~ascsim.isa.definition.TileInstruction`."""
         kind, rows, columns = call.src.dtype, call.src.valid_rows, call.src.valid_cols
         fold = _flat_sum(call, profile)
-        if fold is None or kind not in (f16, f32) or not 2 <= rows <= _MOST_IN_CODE // columns or columns < 2:
+        if fold is None or kind not in (f16, f32) or not 2 <= rows <= _MOST_IN_CODE // columns:
+            return None
+        most = _MOST_REGISTERS * REGISTER_BYTES // kind.size if profile.name == "a5" else _MOST_IN_TURN
+        if columns < 2 or (columns > most and not takes_short_way(call)):
             return None
         step = call.dst.row_bytes // kind.size
         key = profile.name, kind, rows, columns, step, takes_short_way(call)
