@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ascsim.diagnostics import Refused
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import CompactMode, Pipe, SLayout, Space
-from cube import NZ, ZN, ZZ, boxes, read, tile
+from cube import NZ, ZN, ZZ, read, tile
 from harness import Bench
 
 PROFILES = ("a2a3", "a5", "cpu")
@@ -181,5 +181,5 @@ def test_other_ways_are_not_implemented() -> None:
     bench = Bench("a5")
     acc = tile(bench, Space.L0C, "f32", 16, 16)
     with pytest.raises(Refused) as refusal:
-        bench.issue("tmov", tile(bench, Space.L1, "f32", 16, 16, **boxes(Space.L1, "a5")), acc)
+        bench.issue("tmov", bench.tile("f32", 16, 16), acc)
     assert refusal.value.diagnostic.code == "L012"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from ascsim.machine.dtypes import dtype
 from ascsim.machine.operands import GlobalTensor
 from ascsim.machine.trace import Mode
 from ascsim.machine.words import CompactMode, Pipe, Space
-from cube import tile, whole
+from cube import read, tile, whole
 from harness import Bench
 
 PROFILES = ("a2a3", "a5", "cpu")
@@ -60,6 +62,7 @@ def test_boxes_are_stored_as_boxes(profile: str, kind: str, wide: int) -> None:
     [
         ("a2a3", "f16", [65504, -65504, 0, 65504]), ("a5", "f16", [np.inf, -np.inf, np.nan, np.inf]),
         ("cpu", "f16", [np.inf, -np.inf, np.nan, np.inf]), ("a2a3", "bf16", [3.3895314e38, -3.3895314e38, 0, 1e5]),
+        ("a5", "bf16", [3.3895314e38, -3.3895314e38, 0, 1e5]), ("cpu", "bf16", [np.inf, -np.inf, np.nan, 1e5]),
     ],
 )  # fmt: skip
 def test_what_a_narrow_float_does_not_hold(profile: str, kind: str, expected: list[float]) -> None:
@@ -123,3 +126,49 @@ def test_a_phase_is_not_implemented() -> None:
     bench = Bench("a5")
     with pytest.raises(Refused, match="follows TMATMUL box by box"):
         bench.issue("tstore", view("f32", 16, 16, 16), tile(bench, Space.L0C, "f32", 16, 16), 0, STPhase.Final)
+
+
+# To L1
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_a_result_becomes_a_matrix_in_l1(profile: str, kind: str) -> None:
+    bench = Bench(profile)
+    data = whole((48, 32), "f32")
+    valid = (48, 32) if profile == "cpu" else (37, 20)
+    dst = tile(bench, Space.L1, kind, 48, 32, valid=valid)
+    bench.issue("tmov", dst, tile(bench, Space.L0C, "f32", 48, 32, data, valid))
+    assert bench.findings() == []
+    assert np.array_equal(read(bench, dst, 48, 32), data.astype(dtype(kind).numpy)), "whole boxes, and all rows"
+    assert bench.trace().rows["pipe"][0] == Pipe.FIX
+
+
+def test_columns_that_are_not_valid_stay_in_their_boxes() -> None:
+    bench = Bench("a2a3")
+    dst = tile(bench, Space.L1, "f16", 16, 64, np.full((16, 64), 7))
+    dst = replace(dst, valid_cols=33)
+    bench.issue("tmov", dst, tile(bench, Space.L0C, "f32", 16, 64, whole((16, 64), "f32"), (16, 33)))
+    assert np.array_equal(read(bench, dst, 16, 64)[:, :48], whole((16, 64), "f32")[:, :48])
+    assert (read(bench, dst, 16, 64)[:, 48:] == 7).all()
+
+
+@pytest.mark.parametrize(("profile", "most"), [("a2a3", 65504.0), ("a5", np.inf), ("cpu", np.inf)])
+def test_moves_to_l1_convert_as_stores_do(profile: str, most: float) -> None:
+    bench = Bench(profile)
+    data = np.zeros((16, 16), np.float32)
+    data[0, :3] = 1e6, -1e6, 1.0 + 2**-12
+    src = tile(bench, Space.L0C, "f32", 16, 16, data)
+    dst = tile(bench, Space.L1, "f16", 16, 16)
+    bench.issue("tmov", dst, src)
+    assert read(bench, dst)[0, :3].tolist() == [most, -most, 1.0]
+    bench.issue("tmov", dst, src, ReluPreMode.NormalRelu)
+    assert read(bench, dst)[0, :3].tolist() == [most, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(("kind", "code"), [("f32", "L002"), ("i8", "L002")])
+def test_moves_with_a_factor_are_not_there(kind: str, code: str) -> None:
+    bench = Bench("a2a3")
+    with pytest.raises(Refused) as refusal:
+        bench.issue("tmov", tile(bench, Space.L1, kind, 32, 32), tile(bench, Space.L0C, "f32", 32, 32))
+    assert refusal.value.diagnostic.code == code

@@ -299,9 +299,9 @@ def _with_other_valid(call: SimpleNamespace, profile: Profile) -> Iterator[Simpl
     yield changed(call, "src", valid_rows=call.src.valid_rows - 1)
 
 
-_SAME_TILE = refuse("L007", "dst and src have one shape", _other_tile, breaks=_with_other_tile, profiles=CHIPS,
+SAME_TILE = refuse("L007", "dst and src have one shape", _other_tile, breaks=_with_other_tile, profiles=CHIPS,
                     mend="Declare both tiles with the same rows and columns, or use TEXTRACT.")  # fmt: skip
-_SAME_VALID = refuse("L007", "dst and src have one valid shape", _other_valid, breaks=_with_other_valid,
+SAME_VALID = refuse("L007", "dst and src have one valid shape", _other_valid, breaks=_with_other_valid,
                      profiles=("cpu",), mend="Give both tiles the same valid region.")  # fmt: skip
 
 
@@ -310,7 +310,7 @@ class TMovToCube(_ToCube):
     """Move a matrix from L1 to L0A or L0B, the operands of the cube."""
 
     operands = (Out("dst", lies_in=(Space.L0A, Space.L0B)), In("src", lies_in=(Space.L1,)))
-    rules = (*_common(strict=False), _SAME_TILE, _SAME_VALID)
+    rules = (*_common(strict=False), SAME_TILE, SAME_VALID)
     sources = (
         "pto-isa docs/isa/TMOV",
         "pto-isa include/pto/common/arch/memory/tmov_common.hpp, textract_common.hpp, include/pto/npu/a5/TMov.hpp",
@@ -448,8 +448,8 @@ class TMovToBias:
         in_space(Space.L1, "src"),
         in_space(Space.BT, "dst"),
         row_major("dst", "src"),
-        _SAME_TILE,
-        _SAME_VALID,
+        SAME_TILE,
+        SAME_VALID,
         refuse("L007", "dst and src have one row", _many_rows, breaks=_made_many_rows, profiles=CHIPS,
                mend="Declare both tiles with one row."),
         refuse("L007", "the row (a2a3: of src, a5: of dst) is a multiple of 64 bytes", _broken_unit,

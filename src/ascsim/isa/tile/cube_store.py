@@ -1,13 +1,13 @@
-"""TSTORE from L0C: what the cube has made, to global memory.
+"""TSTORE and TMOV from L0C: what the cube has made, to global memory and to L1.
 
-Sources: pto-isa docs/isa/TSTORE; include/pto/common/arch/memory/tstore_common.hpp and include/pto/npu/a2a3/TStore.hpp (A2/A3);
+Sources: pto-isa docs/isa/TSTORE, TMOV; include/pto/common/arch/memory/tstore_common.hpp, npu/a2a3/TStore.hpp (A2/A3);
 include/pto/common/arch/register/tstore_common.hpp and include/pto/npu/a5/TStore.hpp; include/pto/cpu/TStore.hpp;
 asc-devkit C-API cube_datamove/asc_copy_l0c2gm: what becomes of numbers that the narrower type does not hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any
@@ -16,9 +16,10 @@ import numpy as np
 
 from ascsim.isa.definition import CHIPS, Choice, Definition, In, Out, Sort, tile_instruction
 from ascsim.isa.rules import changed, finding, in_space, refuse
-from ascsim.isa.tile.boxes import SIDE, Grid, Order, grid_of, is_packed, order_of, up
-from ascsim.isa.tile.cube_move import compact_modes
+from ascsim.isa.tile.boxes import ALIGNED, SIDE, Grid, Order, grid_of, is_packed, order_of, up
+from ascsim.isa.tile.cube_move import SAME_TILE, SAME_VALID, compact_modes
 from ascsim.isa.tile.transfer import ND, NZ, AtomicType, STPhase
+from ascsim.machine.core import Core, Touch
 from ascsim.machine.dtypes import DType, bf16, f16, f32, i32, u32
 from ascsim.machine.operands import GlobalTensor, Region
 from ascsim.machine.trace import Mode
@@ -26,6 +27,8 @@ from ascsim.machine.words import BLayout, Pipe, SLayout, Space
 from ascsim.profiles import Profile
 
 _PAIRS = ((f32, f32), (f32, f16), (f32, bf16), (i32, i32))
+_SATURATES: dict[str, tuple[DType, ...]] = {"a2a3": (f16, bf16), "a5": (bf16,), "cpu": ()}
+"""The types that know neither infinity nor NaN on the way out of L0C."""
 
 
 class ReluPreMode(IntEnum):
@@ -159,6 +162,10 @@ def _made_strided(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNam
     yield changed(src, "dst", layout=NZ, shape=shape, strides=strides)
 
 
+_RELU = Choice("relu", ReluPreMode, optional=True, default=ReluPreMode.NoRelu, asm_name="reluPreMode",
+               doc="NormalRelu stores negative numbers as 0")  # fmt: skip
+_ACCUMULATOR = refuse("L004", "src is NZ of 1024-byte boxes", _no_accumulator, breaks=_made_no_accumulator,
+                      mend="Use TileAcc.")  # fmt: skip
 _WITH_RELU = "src dst atomic relu"
 
 
@@ -172,14 +179,13 @@ class TStoreAcc:
         Choice("atomic", AtomicType, optional=True, default=AtomicType.AtomicNone, asm_name="atomicType",
                doc="AtomicAdd adds to the view"),
         Choice("phase", STPhase, optional=True, default=STPhase.Unspecified, asm_name="stPhase", doc="Unspecified"),
-        Choice("relu", ReluPreMode, optional=True, default=ReluPreMode.NoRelu, asm_name="reluPreMode",
-               doc="NormalRelu stores negative numbers as 0"),
+        _RELU,
     )  # fmt: skip
     rules = (
         refuse("L002", "the types are f32 to f32, f16 or bf16, i32 to i32", _other_types, breaks=_with_other_types,
                mend="Stores with a factor (preQuantScalar, TSTORE_FP) are not implemented."),
         in_space(Space.L0C, "src"),
-        refuse("L004", "src is NZ of 1024-byte boxes", _no_accumulator, breaks=_made_no_accumulator, mend="Use TileAcc."),
+        _ACCUMULATOR,
         refuse("L012", "dst is ND or NZ", _other_layout, breaks=_with_other_layout,
                mend="ascsim check FILE lists all such calls of a file."),
         refuse("L007", "the boxes of dst (NZ) are 16x16, of float 16x8 too", _other_boxes, breaks=_with_other_boxes,
@@ -205,15 +211,15 @@ class TStoreAcc:
                 mend="Store to a dense matrix in boxes."),
     )  # fmt: skip
     notes = (
-        "float becomes half or bfloat16 by rounding to nearest even. On A2/A3 what is too large becomes the largest number "
-        "and NaN 0; elsewhere infinity and NaN.",
+        "float becomes half or bfloat16 by rounding to nearest even. On A2/A3, and as bfloat16 on the A5, what is too large "
+        "becomes the largest number and NaN 0; elsewhere infinity and NaN.",
         "ReLU comes before the conversion. A sum of AtomicAdd is rounded once, to nearest even; integers wrap.",
         "Columns of boxes are taken to lie as far apart as the tile is high; of a compact tile, as its valid rows make them.",
         "Stores with a factor, to other layouts of global memory, and with a phase are not implemented.",
     )
     assumed = (
-        "A2/A3: that stores to half and bfloat16 do not support INF_NAN mode, as the page of asc_copy_l0c2gm says, means "
-        "that they saturate and make 0 of NaN.",
+        "That stores to half (A2/A3) and bfloat16 (A2/A3, A5) do not support INF_NAN mode, as the pages of asc_copy_l0c2gm "
+        "say, means that they saturate and make 0 of NaN.",
     )
     sources = (
         "pto-isa docs/isa/TSTORE",
@@ -271,7 +277,79 @@ def _converted(matrix: np.ndarray, kind: DType, profile: Profile) -> np.ndarray:
     """The numbers in the view's type."""
     if kind.numpy == matrix.dtype:
         return matrix
-    if profile.name == "a2a3":
+    if kind in _SATURATES[profile.name]:
         most = {f16: np.float32(65504.0), bf16: np.uint32(0x7F7F0000).view(np.float32)}[kind]
         matrix = np.where(np.isnan(matrix), np.float32(0), np.clip(matrix, -most, most))
     return matrix.astype(kind.numpy)
+
+
+# To L1
+
+
+def _not_narrower(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    if call.src.dtype is f32 and call.dst.dtype in (f16, bf16):
+        return None
+    return f"moves {call.src.dtype.name} to {call.dst.dtype.name}; without a factor it moves f32 to f16 or bf16"
+
+
+def _no_matrix(definition: Definition, call: SimpleNamespace, profile: Profile) -> str | None:
+    return None if order_of(call.dst) is Order.NZ else "dst is not NZ"
+
+
+def _made_no_matrix(call: SimpleNamespace, profile: Profile) -> Iterator[SimpleNamespace]:
+    yield changed(call, "dst", slayout=SLayout.NONE_BOX)
+    yield changed(call, "dst", blayout=BLayout.ROW_MAJOR, slayout=SLayout.COL_MAJOR)
+
+
+@tile_instruction("tmov", pipe=Pipe.FIX, core="aic", cpp_templates=("dst src relu",))
+class TMovAcc:
+    """Move what the cube has made from L0C to L1, as half or bfloat16: an operand of the next product."""
+
+    operands = (Out("dst", lies_in=(Space.L1,)), In("src", lies_in=(Space.L0C,)), _RELU)
+    rules = (
+        refuse("L002", "the types are f32 to f16 or bf16", _not_narrower, breaks=_with_other_types,
+               mend="Moves with a factor (preQuantScalar, TMOV_FP), and the A5's to other types, are not implemented."),
+        _ACCUMULATOR,
+        refuse("L012", "dst is NZ", _no_matrix, breaks=_made_no_matrix,
+               mend="Use a tile with BLayout::ColMajor and SLayout::RowMajor."),
+        SAME_TILE,
+        SAME_VALID,
+    )  # fmt: skip
+    notes: Sequence[str] = (
+        "float becomes half or bfloat16 as by TSTORE from L0C. ReLU comes before the conversion.",
+        "Chips move all rows of the tile's type, valid or not, and the valid columns, in whole boxes.",
+        "The A5's moves to tiles without boxes, and TEXTRACT from L0C, are not implemented.",
+    )
+    assumed = (
+        "The A5's library has this move; the C API has its page for A2/A3 only.",
+    )  # fmt: skip
+    sources = (
+        "pto-isa docs/isa/TMOV",
+        "pto-isa include/pto/common/arch/memory/tmov_common.hpp, include/pto/npu/a5/TMov.hpp, include/pto/cpu/TMov.hpp",
+        "asc-devkit C-API cube_datamove/asc_copy_l0c2l1",
+    )
+
+    def touches(self: Any, core: Core, args: Sequence[Any]) -> list[Touch]:
+        """What is written; what is read, of which the valid rows count."""
+        call, profile = self.call(args), core.profile
+        rows, cols = call.src.valid_rows, up(call.src.valid_cols, SIDE)
+        if not rows * cols:
+            return []
+        high = call.src.rows if profile.is_chip else rows
+        there, here = grid_of(call.dst, profile), grid_of(call.src, profile)
+        read, counted = here.region(high, cols), here.region(rows, cols)
+        touched = [
+            Touch(0, Mode.WRITE, there.region(high, cols), ALIGNED[Space.L1]),
+            Touch(1, Mode.READ, read, ALIGNED[Space.L0C], None, counted == read),
+        ]
+        return touched if counted == read else [*touched, Touch(1, Mode.READ, counted)]
+
+    def compute(self, call: SimpleNamespace, arrays: list[np.ndarray], profile: Profile) -> Any:
+        """The matrix in dst's boxes."""
+        if not arrays:
+            return ()
+        high = call.src.rows if profile.is_chip else call.src.valid_rows
+        matrix = grid_of(call.src, profile).matrix(arrays[0], high, up(call.src.valid_cols, SIDE))
+        if call.relu:
+            matrix = np.maximum(matrix, 0)
+        return grid_of(call.dst, profile).boxed(_converted(matrix, call.dst.dtype, profile))
