@@ -7,7 +7,7 @@ import pytest
 
 from ascsim import profiles
 from ascsim.checks import context as module
-from ascsim.checks.context import PLAIN_ROWS, WORTH_LOADING, Context
+from ascsim.checks.context import PLAIN_ROWS, WORTH_LOADING, WORTH_MAKING, Context
 from ascsim.machine.trace import ACCESS, ROW, Trace
 
 
@@ -35,6 +35,7 @@ def test_short_traces_load_compiled_loops_once_they_add_up(compiles):
     assert compiles(1, made=True)
 
 
-def test_short_traces_do_not_compile(compiles):
-    for _ in range(5):
-        assert not compiles(WORTH_LOADING, made=False)
+def test_short_traces_compile_only_once_they_add_up_to_more_than_that_takes(compiles):
+    for _ in range(WORTH_MAKING // PLAIN_ROWS):
+        assert not compiles(PLAIN_ROWS, made=False)
+    assert compiles(1, made=False)

@@ -25,6 +25,8 @@ PLAIN_ROWS, PLAIN_BURSTS = 4000, 50_000
 """Up to so many rows, and bursts of their accesses, are checked in plain Python: to make compiled loops takes longer."""
 WORTH_LOADING = 1500
 """After so many rows in one process it pays to load loops that were compiled before: a tenth of a second, once."""
+WORTH_MAKING = 300_000
+"""After so many it pays to make them: in plain Python these rows took as long."""
 _rows_seen = 0
 
 
@@ -95,7 +97,9 @@ class Context:
         if self.compile is not None:
             return self.compile
         _rows_seen += len(self.trace.rows)
-        if len(self.trace.rows) > PLAIN_ROWS or (_rows_seen > WORTH_LOADING and _are_made()):
+        if len(self.trace.rows) > PLAIN_ROWS or (
+            _rows_seen > WORTH_LOADING and (_rows_seen > WORTH_MAKING or _are_made())
+        ):
             return True
         shapes = self.trace.shapes
         bursts = shapes["n1"].astype(np.float64) * shapes["n2"] * shapes["n3"]
