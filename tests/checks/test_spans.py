@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascsim.checks.spans import all_bursts, clusters, common, extent, merged, touched
+from ascsim.checks.spans import clusters, common, extent, merged, touched
 from checks.builder import Builder, V
 from checks.programs import accesses
 from checks.reference import Access
@@ -35,20 +35,6 @@ def test_touched_and_extent(access: Access) -> None:
     assert all(low[0] <= byte < high[0] for byte in wanted)
     if not dict(access.fields).get("mask"):
         assert (int(low[0]), int(high[0])) == (min(wanted), max(wanted) + 1)
-
-
-@settings(max_examples=100, deadline=None)
-@given(some=st.lists(accesses(), min_size=1, max_size=4))
-def test_all_bursts(some: list[Access]) -> None:
-    unmasked = [Access(tuple((k, v) for k, v in a.fields if k != "mask"), True) for a in some]
-    builder = Builder()
-    builder.op(V, "op", [dict(a.fields) for a in unmasked])
-    trace = builder.trace()
-    owner, starts = all_bursts(trace.accesses, trace.shapes)
-    for number, access in enumerate(unmasked):
-        length = int(trace.accesses["length"][number])
-        mine = [(int(s), int(s) + length) for s in starts[owner == number]]
-        assert bytes_of(mine) == {byte for _, byte in access.bytes}
 
 
 @settings(max_examples=200, deadline=None)

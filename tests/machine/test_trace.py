@@ -5,6 +5,8 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ascsim.diagnostics import UserError
 from ascsim.machine.trace import (
@@ -17,11 +19,15 @@ from ascsim.machine.trace import (
     Mode,
     Trace,
     _map_of,
+    all_bursts,
     pack_access,
     pack_row,
     pack_shape,
 )
 from ascsim.progress import watched
+from checks.builder import Builder, V
+from checks.programs import accesses
+from checks.reference import Access
 
 
 def a_row(n_access=1, parent=-1):
@@ -205,3 +211,17 @@ def test_a_mapped_table_is_known_by_its_file(small_windows):
     trace = sink.trace()
     assert _map_of(trace.rows[2:5]) is _map_of(trace.rows) is not None
     assert _map_of(trace.kind) is None
+
+
+@settings(max_examples=100, deadline=None)
+@given(some=st.lists(accesses(), min_size=1, max_size=4))
+def test_all_bursts(some: list[Access]) -> None:
+    unmasked = [Access(tuple((k, v) for k, v in a.fields if k != "mask"), True) for a in some]
+    builder = Builder()
+    builder.op(V, "op", [dict(a.fields) for a in unmasked])
+    trace = builder.trace()
+    owner, starts = all_bursts(trace.accesses, trace.shapes[trace.accesses["shape"]])
+    for number, access in enumerate(unmasked):
+        length = int(trace.accesses["length"][number])
+        mine = [(int(s), int(s) + length) for s in starts[owner == number]]
+        assert {byte for low, high in mine for byte in range(low, high)} == {byte for _, byte in access.bytes}

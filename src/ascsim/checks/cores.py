@@ -9,9 +9,9 @@ import numpy as np
 from ascsim.checks import clocks
 from ascsim.checks.context import PLAIN_BURSTS, Context, Found
 from ascsim.checks.naming import Tiles, bytes_text
-from ascsim.checks.spans import all_bursts, clusters, common, touched
+from ascsim.checks.spans import clusters, common, touched
 from ascsim.diagnostics import CATALOGUE, Severity
-from ascsim.machine.trace import ATOMIC, CACHED, Mode
+from ascsim.machine.trace import ATOMIC, CACHED, Mode, all_bursts
 from ascsim.machine.words import Space
 
 CATALOGUE.add(
@@ -120,8 +120,9 @@ def _shared_bursts(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray
     np.maximum.at(highest, cluster, core)
     numbers = numbers[(wrote & (lowest < highest))[cluster]]
     numbers = numbers[_needed(context, numbers)]
-    owner, starts = all_bursts(trace.accesses[numbers], trace.shapes)
-    ends = starts + trace.accesses["length"][numbers][owner]
+    accesses = trace.accesses[numbers]
+    owner, starts = all_bursts(accesses, trace.shapes[accesses["shape"]])
+    ends = starts + accesses["length"][owner]
     launch = visit.launch[context.cores_of(trace.rows_of(numbers))]
     order = np.lexsort((starts, launch[owner]))
     return numbers, owner[order], starts[order], ends[order]

@@ -117,16 +117,3 @@ def clusters(key: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     numbers = np.empty(len(order), np.int64)
     numbers[order] = np.cumsum(fresh) - 1
     return numbers
-
-
-def all_bursts(accesses: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(number of the access, first byte) of every burst of every access."""
-    shape = shapes[accesses["shape"]]
-    n1, n2, n3 = (shape[count].astype(np.int64) for count in ("n1", "n2", "n3"))
-    each = n1 * n2 * n3
-    owner = np.repeat(np.arange(len(accesses)), each)
-    turn = np.arange(len(owner)) - np.repeat(np.cumsum(each) - each, each)
-    starts = accesses["start"].astype(np.int64)[owner] + turn % n1[owner] * shape["s1"][owner]
-    starts += turn // n1[owner] % n2[owner] * shape["s2"][owner]
-    starts += turn // (n1 * n2)[owner] * shape["s3"][owner]
-    return owner, starts

@@ -46,7 +46,7 @@ import numpy as np
 from ascsim import scratch
 from ascsim.machine.jobs import after, processors
 from ascsim.machine.signals import CoreId, Kept, SignalMode, Signals
-from ascsim.machine.trace import ACCESS, MASK, ROW, SHAPE, Counts, Kind, Mode, Table, moved_note, read_notes
+from ascsim.machine.trace import ACCESS, MASK, ROW, SHAPE, Counts, Kind, Mode, Table, all_bursts, moved_note, read_notes
 from ascsim.machine.words import Space
 from ascsim.progress import silence
 
@@ -561,19 +561,8 @@ def _intervals(accesses: np.ndarray, shapes: Callable[[np.ndarray], np.ndarray])
     part = np.cumsum(each) // MOST_BURSTS
     for number in np.unique(part):
         here = part == number
-        yield merged(_bursts(what[here], shape[here]))
-
-
-def _bursts(accesses: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    """(first byte, one past the last) of every burst: int64[n, 2]. ``shape`` is that of each access."""
-    n1, n2, n3 = (shape[count].astype(np.int64) for count in ("n1", "n2", "n3"))
-    each = n1 * n2 * n3
-    owner = np.repeat(np.arange(len(accesses)), each)
-    turn = np.arange(len(owner)) - np.repeat(np.cumsum(each) - each, each)
-    starts = accesses["start"].astype(np.int64)[owner] + turn % n1[owner] * shape["s1"][owner]
-    starts += turn // n1[owner] % n2[owner] * shape["s2"][owner]
-    starts += turn // (n1 * n2)[owner] * shape["s3"][owner]
-    return np.stack((starts, starts + accesses["length"][owner]), axis=1)
+        owner, starts = all_bursts(what[here], shape[here])
+        yield merged(np.stack((starts, starts + what["length"][here][owner]), axis=1))
 
 
 def merged(intervals: np.ndarray) -> np.ndarray:

@@ -582,6 +582,18 @@ class Trace:
         return row if parent < 0 else self.root(parent)
 
 
+def all_bursts(accesses: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(index of the access, first byte) of every burst of every access; ``shape`` is the :data:`SHAPE` of each (int64)."""
+    n1, n2, n3 = (shape[count].astype(np.int64) for count in ("n1", "n2", "n3"))
+    each = n1 * n2 * n3
+    owner = np.repeat(np.arange(len(accesses)), each)
+    turn = np.arange(len(owner)) - np.repeat(np.cumsum(each) - each, each)
+    starts = accesses["start"].astype(np.int64)[owner] + turn % n1[owner] * shape["s1"][owner]
+    starts += turn // n1[owner] % n2[owner] * shape["s2"][owner]
+    starts += turn // (n1 * n2)[owner] * shape["s3"][owner]
+    return owner, starts
+
+
 def _with_single(shapes: np.ndarray) -> np.ndarray:
     return np.concatenate((SINGLE, shapes))
 

@@ -20,6 +20,7 @@ constexpr uint64_t ACCESS_BYTES = 32;
 static_assert(sizeof(Row) == 32);
 
 struct Call {
+    uint32_t definition;
     std::vector<AscsimOperand> operands;
     std::vector<Row> rows;
     std::vector<uint8_t> accesses;
@@ -37,9 +38,9 @@ uint64_t key_of(uint32_t definition, uint32_t count, const AscsimOperand* operan
     return key ^ key >> 32;
 }
 
-bool is_same(const Call& call, uint32_t count, const AscsimOperand* operands)
+bool is_same(const Call& call, uint32_t definition, uint32_t count, const AscsimOperand* operands)
 {
-    return call.operands.size() == count && std::memcmp(call.operands.data(), operands, count * sizeof *operands) == 0;
+    return call.definition == definition && call.operands.size() == count && std::memcmp(call.operands.data(), operands, count * sizeof *operands) == 0;
 }
 
 // False where some code declines: only what writes nothing, or comes first of what does, may.
@@ -86,7 +87,7 @@ bool run_again(uint32_t definition, uint32_t count, const AscsimOperand* operand
     }
     const auto [begin, end] = calls.equal_range(key_of(definition, count, operands));
     for (auto one = begin; one != end; ++one) {
-        if (is_same(one->second, count, operands)) {
+        if (is_same(one->second, definition, count, operands)) {
             if (!work(one->second)) {
                 return false;
             }
@@ -108,7 +109,7 @@ void ascsim_remember(uint32_t definition, uint32_t count, const void* rows, uint
     const auto* first_row = static_cast<const Row*>(rows);
     const auto* first_byte = static_cast<const uint8_t*>(accesses);
     calls.emplace(key_of(definition, count, operands),
-                  Call{{operands, operands + count},
+                  Call{definition, {operands, operands + count},
                        {first_row, first_row + n_rows},
                        {first_byte, first_byte + n_accesses * ACCESS_BYTES},
                        {work, work + n_work}});
