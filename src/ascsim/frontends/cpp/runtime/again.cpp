@@ -6,24 +6,17 @@
 #include <vector>
 
 #include "host.hpp"
+#include "records.hpp"
 
 namespace {
 
-// ROW of machine/trace.py.
-struct Row {
-    uint16_t core, others[3];
-    int32_t parent;
-    uint32_t arg;
-    uint64_t site, rest;
-};
-constexpr uint64_t ACCESS_BYTES = 32;
-static_assert(sizeof(Row) == 32);
+using ascsim::records::Access, ascsim::records::Row;
 
 struct Call {
     uint32_t definition;
     std::vector<AscsimOperand> operands;
     std::vector<Row> rows;
-    std::vector<uint8_t> accesses;
+    std::vector<Access> accesses;
     std::vector<AscsimWork> work;
 };
 
@@ -58,11 +51,11 @@ bool work(const Call& call)
 void append(const Call& call, uint64_t site)
 {
     AscsimTrace& trace = ascsim_trace;
-    const uint64_t accesses = call.accesses.size() / ACCESS_BYTES;
+    const uint64_t accesses = call.accesses.size();
     if (*trace.n_rows + call.rows.size() > trace.row_capacity || *trace.n_accesses + accesses > trace.access_capacity) {
         ascsim_trace_grow();
     }
-    std::memcpy(trace.accesses + *trace.n_accesses * ACCESS_BYTES, call.accesses.data(), call.accesses.size());
+    std::memcpy(trace.accesses + *trace.n_accesses * sizeof(Access), call.accesses.data(), accesses * sizeof(Access));
     __atomic_store_n(trace.n_accesses, *trace.n_accesses + accesses, __ATOMIC_RELEASE);
     const uint64_t first = *trace.n_rows;
     uint8_t* to = trace.rows + first * sizeof(Row);
@@ -107,11 +100,11 @@ void ascsim_remember(uint32_t definition, uint32_t count, const void* rows, uint
 {
     const AscsimOperand* operands = ascsim_call.operands;
     const auto* first_row = static_cast<const Row*>(rows);
-    const auto* first_byte = static_cast<const uint8_t*>(accesses);
+    const auto* first_access = static_cast<const Access*>(accesses);
     calls.emplace(key_of(definition, count, operands),
                   Call{definition, {operands, operands + count},
                        {first_row, first_row + n_rows},
-                       {first_byte, first_byte + n_accesses * ACCESS_BYTES},
+                       {first_access, first_access + n_accesses},
                        {work, work + n_work}});
 }
 

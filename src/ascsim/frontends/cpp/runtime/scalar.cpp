@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "host.hpp"
+#include "records.hpp"
 
 #define RETURN_ADDRESS reinterpret_cast<uint64_t>(__builtin_return_address(0))
 
@@ -20,39 +21,12 @@ uint16_t ascsim_scalar_mnemonic;
 
 namespace {
 
-constexpr uint8_t READ = 1, WRITE = 2;           // Mode of machine/trace.py
+using namespace ascsim::records;
+
 constexpr uint8_t PIPE_S = 0, PIPE_V = 1;        // Pipe of machine/words.py
 constexpr uint8_t UB = 1, GM = 0, LAST_SPACE = 7;
-constexpr uint16_t SITE_PC = 1, CACHED = 2, ATOMIC = 4;  // row flags of machine/trace.py
 constexpr unsigned MOST_RUNS = 16;
 constexpr uint32_t POLLS = 64;  // so many reads of one place in global memory, with nothing in between, are waiting
-
-struct Row {
-    uint16_t core;
-    uint8_t pipe, kind;
-    uint16_t mnemonic;
-    uint8_t n_access, pipe2;
-    int32_t parent;
-    uint32_t arg;
-    uint64_t site;
-    uint32_t work;
-    uint16_t flags;
-    uint8_t dtype, spare;
-};
-
-struct Access {
-    uint8_t space, mode, operand, align;
-    uint32_t mask;
-    int64_t start;
-    uint32_t length, shape, object, unused;
-};
-
-struct Shape {
-    uint32_t n1, n2, n3, spare;
-    int64_t s1, s2, s3;
-};
-
-static_assert(sizeof(Row) == 32 && sizeof(Access) == 32 && sizeof(Shape) == 40);
 
 // A row that may grow: all its accesses so far lie from `low` to `high`, the newest at `last`.
 struct Run {
@@ -68,12 +42,6 @@ Run runs[MOST_RUNS];
 unsigned n_runs = 0;
 uint64_t rows_then = 0;
 uint16_t core_then = 0;
-
-template <class Record>
-Record& record(uint8_t* table, uint64_t number)
-{
-    return *reinterpret_cast<Record*>(table + number * sizeof(Record));
-}
 
 // Room for a record more in each table.
 void make_room()

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "host.hpp"
+#include "records.hpp"
 
 extern "C" {
 AscsimTurns ascsim_turns = {~uint64_t{0}, 0, 0, 0, {}};
@@ -20,10 +21,10 @@ AscsimTurns ascsim_turns = {~uint64_t{0}, 0, 0, 0, {}};
 
 namespace {
 
+namespace records = ascsim::records;
+
 constexpr unsigned KEPT = 2 * ASCSIM_MOST_FOLDED;  // rows that are looked back on
 constexpr unsigned SITES = 1024;  // below a page: where a module lies must not matter
-constexpr uint8_t WRITE = 2;           // Mode of machine/trace.py
-constexpr uint64_t FOLDED = 8;         // row flag of machine/trace.py
 constexpr uint64_t FEWEST_TURNS = 4;   // less is not worth the work
 constexpr uint64_t MOST_TURNS = 1u << 30;
 constexpr uint64_t LONGEST_PAUSE = 1 << 14;
@@ -36,7 +37,7 @@ struct Row {
     {
         return site == other.site && what == other.what && access == other.access && tail == other.tail;
     }
-    bool is_store() const { return (access >> 8 & 0xff) == WRITE; }
+    bool is_store() const { return (access >> 8 & 0xff) == records::WRITE; }
     uint64_t align() const { return uint64_t{1} << (access >> 24 & 0xff); }
     int64_t length() const { return static_cast<int64_t>(tail & 0xffffffff); }
 };
@@ -119,28 +120,10 @@ uint64_t turns_of(uint64_t begin)
     return most;
 }
 
-uint64_t word_at(const uint8_t* record, unsigned number)
-{
-    uint64_t word;
-    std::memcpy(&word, record + 8 * number, 8);
-    return word;
-}
-
-void set_word(uint8_t* record, unsigned number, uint64_t word)
-{
-    std::memcpy(record + 8 * number, &word, 8);
-}
-
 // Shapes of turns: most loops of a kernel have the same few.
 
-struct Shape {
-    uint64_t count_and_one, one_and_turns;  // n1 and n2, n3 and turns of SHAPE
-    int64_t steps[3];
-};
-static_assert(sizeof(Shape) == 40);
-
 struct Known {
-    uint64_t turns, number;
+    uint32_t turns, number;
     int64_t step;
 };
 constexpr unsigned KNOWN = 251;
@@ -148,9 +131,9 @@ Known known[KNOWN];
 
 // The shapes that were made for the loop that was folded last, and the accesses that have them.
 uint64_t first_made = 0, made = 0;
-uint8_t* made_for[ASCSIM_MOST_FOLDED];
+records::Access* made_for[ASCSIM_MOST_FOLDED];
 
-Shape& shape_of(uint64_t number) { return *reinterpret_cast<Shape*>(ascsim::shapes.start + (number - 1) * sizeof(Shape)); }
+records::Shape& shape_of(uint64_t number) { return records::record<records::Shape>(ascsim::shapes.start, number - 1); }
 
 // The loop is over: of its shapes only those stay that no loop before it had.
 void settle()
@@ -158,14 +141,13 @@ void settle()
     if (made != 0 && accesses_then == ascsim_trace.accesses && *ascsim::shapes.count == first_made + made - 1) {
         uint64_t next = first_made;
         for (uint64_t i = 0; i < made; ++i) {
-            const Shape shape = shape_of(first_made + i);
-            const uint64_t turns = shape.count_and_one & 0xffffffff;
-            Known& entry = known[(turns * 31 + static_cast<uint64_t>(shape.steps[0])) % KNOWN];
-            if (entry.number == 0 || entry.turns != turns || entry.step != shape.steps[0]) {
-                entry = {turns, next, shape.steps[0]};
+            const records::Shape shape = shape_of(first_made + i);
+            Known& entry = known[(shape.n1 * uint64_t{31} + static_cast<uint64_t>(shape.s1)) % KNOWN];
+            if (entry.number == 0 || entry.turns != shape.n1 || entry.step != shape.s1) {
+                entry = {shape.n1, static_cast<uint32_t>(next), shape.s1};
                 shape_of(next++) = shape;
             }
-            set_word(made_for[i], 2, (word_at(made_for[i], 2) & 0xffffffff) | entry.number << 32);
+            made_for[i]->shape = entry.number;
         }
         *ascsim::shapes.count = next - 1;
     }
@@ -185,18 +167,19 @@ void fold(uint64_t begin, uint64_t turns)
         const Row &row = kept(begin + i), &next = kept(begin + period + i);
         AscsimFolded& folded = state.folded[i];
         const auto step = static_cast<int64_t>(next.start - row.start);
-        uint8_t* record = ascsim_trace.rows + row.number * 32;
-        set_word(record, 1, (word_at(record, 1) & 0xffffffff) | uint64_t{2} << 32);
-        set_word(record, 3, word_at(record, 3) | FOLDED << 32 | (i == 0 ? period << 56 : 0));
+        auto& record = records::record<records::Row>(ascsim_trace.rows, row.number);
+        record.arg = 2;
+        record.flags |= records::FOLDED;
+        record.body = static_cast<uint8_t>(i == 0 ? period : 0);
         folded = {row.site, row.what, row.access, row.tail, next.start + static_cast<uint64_t>(step), step,
-                  reinterpret_cast<uint32_t*>(record + 12), &nothing};
+                  &record.arg, &nothing};
         if (row.access != 0 && step != 0) {
             const uint64_t number = ++*ascsim::shapes.count;
-            shape_of(number) = {2 | uint64_t{1} << 32, 1 | uint64_t{1} << 32, {step, 0, 0}};
-            folded.bursts = reinterpret_cast<uint32_t*>(&shape_of(number));
-            record = ascsim_trace.accesses + row.access_number * 32;
-            set_word(record, 2, word_at(record, 2) | number << 32);
-            made_for[made++] = record;
+            shape_of(number) = {2, 1, 1, 1, step, 0, 0};
+            folded.bursts = &shape_of(number).n1;
+            auto& access = records::record<records::Access>(ascsim_trace.accesses, row.access_number);
+            access.shape = static_cast<uint32_t>(number);
+            made_for[made++] = &access;
         }
     }
     state.period = static_cast<uint32_t>(period);
